@@ -1,0 +1,2 @@
+//! The iggy command line.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The client core: connection, session, router, operations, producer and consumer.

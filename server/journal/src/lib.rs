@@ -1,0 +1,1 @@
+//! The prepare log, the two-copy superblock and snapshots.

@@ -1,0 +1,1 @@
+//! The metadata state machine: streams, topics, users, groups, options, sessions, change log.

@@ -1,0 +1,3 @@
+//! The Iggy server.
+#![allow(missing_docs)]
+fn main() {}

@@ -1,0 +1,1 @@
+//! The partition state machine: segments, indexes, offsets, receipts, producers, retention.

@@ -1,0 +1,1 @@
+//! Starts real server processes on free ports, for tests.
