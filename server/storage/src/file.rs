@@ -164,7 +164,7 @@ impl Shared {
             Step::CreateDirectory(path) => self.at("create directory", &path, |path| std::fs::create_dir_all(path))?,
             Step::SyncDirectory(path) => self.at("sync directory", &path, |path| File::open(path)?.sync_all())?,
             Step::RemoveDirectory(path) => {
-                self.at("remove directory", &path, |path| gone(std::fs::remove_dir_all(path)))?
+                self.at("remove directory", &path, |path| gone(std::fs::remove_dir_all(path)))?;
             }
             Step::Remove(path) => self.at("remove", &path, |path| gone(std::fs::remove_file(path)))?,
             Step::Rename { from, to } => {
