@@ -56,7 +56,8 @@ pub struct PrepareHeader {
     pub replica: u8,
     /// 1 when the body is a batch of messages.
     pub batch: u8,
-    pub(crate) reserved: [u8; 81],
+    /// Zero.
+    pub reserved: [u8; 81],
 }
 
 const _: () = assert!(size_of::<PrepareHeader>() == HEADER_LEN);

@@ -1,0 +1,403 @@
+//! The reading side: what a directory says happened, as a pure function.
+
+use crate::journal::{FileNumbers, Journal};
+use crate::record::{BodyLocation, Decoded, decode, find};
+use crate::superblock::{BootId, Superblock};
+use crate::{CHECKPOINT_LEN_MAX, GENERATION_LEN_MAX, checkpoint_path, journal_path, superblock_path};
+use bytes::Bytes;
+use iggy_consensus::{LogEnd, PrepareHeader, VsrState};
+use iggy_storage::image::Image;
+use iggy_storage::{Job, Step};
+use std::io;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Body of a journaled prepare.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// In the journal itself.
+    Inline(Bytes),
+    /// In a segment of the partition.
+    InSegment(BodyLocation),
+}
+
+/// A prepare that the journal holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Its header.
+    pub header: Box<PrepareHeader>,
+    /// Its body, or where that is.
+    pub body: Body,
+}
+
+/// What the group promised, and whether the machine may have forgotten written bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// This boot of the machine.
+    pub boot: BootId,
+    /// Whether some acknowledgement of the group does not wait for stable storage.
+    pub volatile: bool,
+}
+
+/// Writes that may have been acknowledged and are gone, within what the group promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// First op that is missing.
+    pub from_op: u64,
+    /// Newest op the directory proves to have been committed, if it proves one.
+    pub proved_op: Option<u64>,
+}
+
+/// A group as its directory describes it.
+#[derive(Debug)]
+pub struct Recovered {
+    /// The writing side, ready for [`Recovered::open`] to be run.
+    pub journal: Journal,
+    /// Steps that repair the directory and open its files; run them before anything else on the group's lane.
+    pub open: Job,
+    /// State of the newest checkpoint.
+    pub checkpoint: Option<Vec<u8>>,
+    /// Prepares after the checkpoint, in order, each the parent of the next.
+    pub records: Vec<Record>,
+    /// End of the log.
+    pub end: LogEnd,
+    /// What was lost. The caller must show it to an operator and give the group a new history.
+    pub loss: Option<Loss>,
+    /// Whether nothing had ever been written here.
+    pub fresh: bool,
+}
+
+/// Why a directory cannot be used. It is left as it is.
+#[derive(Debug, thiserror::Error)]
+pub enum RecoverError {
+    /// Reading failed.
+    #[error("reading {path}: {source}")]
+    Io {
+        /// File or directory.
+        path: String,
+        /// Cause.
+        source: io::Error,
+    },
+    /// Both copies of the superblock are unreadable although the group has written.
+    #[error("{directory}: both copies of the superblock are damaged, but the journal holds writes")]
+    Superblock {
+        /// Directory of the group.
+        directory: String,
+    },
+    /// The directory belongs to someone else.
+    #[error("{directory} belongs to {found}, not to {expected}")]
+    Foreign {
+        /// Directory of the group.
+        directory: String,
+        /// Identity in the superblock.
+        found: String,
+        /// Identity asked for.
+        expected: String,
+    },
+    /// The checkpoint is missing or damaged.
+    #[error("{path}: the checkpoint is missing or damaged (expected {length} bytes with checksum {checksum:032x})")]
+    Checkpoint {
+        /// File.
+        path: String,
+        /// Length the superblock names.
+        length: u64,
+        /// Checksum the superblock names.
+        checksum: u128,
+    },
+    /// A committed prepare is damaged.
+    #[error("{path} is damaged at byte {offset}: op {op} was committed (op {proved_op} proves it) and cannot be read")]
+    Damage {
+        /// File.
+        path: String,
+        /// Where the damage starts.
+        offset: u64,
+        /// First op that cannot be read.
+        op: u64,
+        /// Op that was known to be committed.
+        proved_op: u64,
+    },
+}
+
+/// Reads the directory of a group.
+///
+/// `verify` says whether the batch of a record lies intact where the record says. `fresh` is the state of a group that
+/// has never been here.
+pub fn recover(
+    image: &dyn Image,
+    directory: &str,
+    fresh: VsrState,
+    policy: Policy,
+    numbers: &mut FileNumbers,
+    verify: &mut dyn FnMut(&PrepareHeader, &BodyLocation) -> io::Result<bool>,
+) -> Result<Recovered, RecoverError> {
+    let superblock = read_superblock(image, directory, &fresh)?;
+    let is_fresh = superblock.is_none();
+    let mut superblock = superblock.unwrap_or(Superblock {
+        sequence: 0,
+        state: fresh,
+        checkpoint: crate::Checkpoint::default(),
+        generation: 1,
+        boot: policy.boot,
+        clean: false,
+    });
+    let checkpoint = read_checkpoint(image, directory, &superblock)?;
+    let generations = list_generations(image, directory, superblock.generation)?;
+    let scan = Scan::run(image, directory, &superblock, &generations, verify)?;
+
+    let rebooted = superblock.boot != policy.boot;
+    let loss = match scan.damage {
+        // The same boot still has every byte that was written, so a hole is damage, whatever was promised.
+        Some(damage) if !(rebooted && policy.volatile) => return Err(damage),
+        Some(RecoverError::Damage { op, proved_op, .. }) => Some(Loss {
+            from_op: op,
+            proved_op: Some(proved_op),
+        }),
+        Some(other) => return Err(other),
+        None if rebooted && policy.volatile && !superblock.clean && !is_fresh => Some(Loss {
+            from_op: scan.end.op + 1,
+            proved_op: None,
+        }),
+        None => None,
+    };
+    if loss.is_some() {
+        superblock.state.history += 1;
+    }
+
+    let active = scan.generation;
+    let mut open = vec![Step::CreateDirectory(directory.to_owned())];
+    open.extend(
+        generations
+            .iter()
+            .filter(|generation| **generation > active)
+            .map(|generation| Step::Remove(journal_path(directory, *generation))),
+    );
+    // What is served from now on must not depend on what the last process had left unsynced.
+    for generation in generations.iter().filter(|generation| **generation < active) {
+        let file = numbers.take();
+        open.push(Step::Open {
+            file,
+            path: journal_path(directory, *generation),
+        });
+        open.extend([Step::Sync(vec![file]), Step::Close(file)]);
+    }
+    let (mut journal, steps) = Journal::open(directory, superblock, active, scan.length, numbers);
+    open.extend(steps);
+    let file = journal.files().active;
+    open.extend([
+        Step::Truncate {
+            file,
+            length: scan.length,
+        },
+        Step::Sync(vec![file]),
+    ]);
+    open.extend(parents(directory).map(Step::SyncDirectory));
+    // From here on this boot writes: only a clean stop may say otherwise again.
+    open.extend(journal.mark(policy.boot, false));
+    Ok(Recovered {
+        journal,
+        open,
+        checkpoint,
+        records: scan.records,
+        end: scan.end,
+        loss,
+        fresh: is_fresh,
+    })
+}
+
+/// The directory and those above it, innermost first.
+fn parents(directory: &str) -> impl Iterator<Item = String> + '_ {
+    let above = directory.rmatch_indices('/').map(|(at, _)| directory[..at].to_owned());
+    std::iter::once(directory.to_owned())
+        .chain(above)
+        .chain(std::iter::once(String::new()))
+}
+
+fn at<T>(path: &str, result: io::Result<T>) -> Result<T, RecoverError> {
+    result.map_err(|source| RecoverError::Io {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn read_superblock(image: &dyn Image, directory: &str, fresh: &VsrState) -> Result<Option<Superblock>, RecoverError> {
+    let mut newest: Option<Superblock> = None;
+    for copy in 0..2 {
+        let path = superblock_path(directory, copy);
+        let bytes = at(&path, image.read_all(&path, 1 << 20))?;
+        let Some(found) = bytes.as_deref().and_then(Superblock::decode) else {
+            continue;
+        };
+        if newest.is_none_or(|newest| newest.sequence < found.sequence) {
+            newest = Some(found);
+        }
+    }
+    let Some(found) = newest else {
+        // A directory whose creation was cut short has nothing in its journal.
+        let written = list_generations(image, directory, 0)?.into_iter().any(|generation| {
+            image
+                .length(&journal_path(directory, generation))
+                .ok()
+                .flatten()
+                .is_some_and(|length| length > 0)
+        });
+        let error = RecoverError::Superblock {
+            directory: directory.to_owned(),
+        };
+        return if written { Err(error) } else { Ok(None) };
+    };
+    let identity = |state: &VsrState| (state.cluster, state.group, state.replica, state.replica_count);
+    if identity(&found.state) != identity(fresh) {
+        return Err(RecoverError::Foreign {
+            directory: directory.to_owned(),
+            found: format!("{:?}", identity(&found.state)),
+            expected: format!("{:?}", identity(fresh)),
+        });
+    }
+    Ok(Some(found))
+}
+
+fn read_checkpoint(
+    image: &dyn Image,
+    directory: &str,
+    superblock: &Superblock,
+) -> Result<Option<Vec<u8>>, RecoverError> {
+    let checkpoint = superblock.checkpoint;
+    if checkpoint.op == 0 {
+        return Ok(None);
+    }
+    let path = checkpoint_path(directory, checkpoint.op);
+    let bytes = at(&path, image.read_all(&path, CHECKPOINT_LEN_MAX))?;
+    match bytes {
+        Some(bytes) if bytes.len() as u64 == checkpoint.length && xxh3_128(&bytes) == checkpoint.state_checksum => {
+            Ok(Some(bytes))
+        }
+        _ => Err(RecoverError::Checkpoint {
+            path,
+            length: checkpoint.length,
+            checksum: checkpoint.state_checksum,
+        }),
+    }
+}
+
+fn list_generations(image: &dyn Image, directory: &str, from: u64) -> Result<Vec<u64>, RecoverError> {
+    let entries = at(directory, image.list(directory))?;
+    let numbers = entries
+        .iter()
+        .filter_map(|entry| entry.name.strip_prefix("journal.")?.parse::<u64>().ok());
+    Ok(numbers.filter(|generation| *generation >= from).collect())
+}
+
+struct Scan {
+    records: Vec<Record>,
+    end: LogEnd,
+    /// Generation that takes the next append, and the bytes of it to keep.
+    generation: u64,
+    length: u64,
+    damage: Option<RecoverError>,
+}
+
+impl Scan {
+    fn run(
+        image: &dyn Image,
+        directory: &str,
+        superblock: &Superblock,
+        generations: &[u64],
+        verify: &mut dyn FnMut(&PrepareHeader, &BodyLocation) -> io::Result<bool>,
+    ) -> Result<Self, RecoverError> {
+        let checkpoint = superblock.checkpoint;
+        let mut scan = Self {
+            records: Vec::new(),
+            end: LogEnd {
+                op: checkpoint.op,
+                checksum: checkpoint.prepare_checksum,
+                timestamp: checkpoint.timestamp,
+            },
+            generation: superblock.generation,
+            length: 0,
+            damage: None,
+        };
+        let mut broken: Option<(String, u64)> = None;
+        for generation in generations {
+            let path = journal_path(directory, *generation);
+            let bytes = at(&path, image.read_all(&path, GENERATION_LEN_MAX))?.unwrap_or_default();
+            let mut from = 0;
+            if broken.is_none() {
+                scan.generation = *generation;
+                from = scan.take_prefix(&bytes, *generation, &path, verify)?;
+                scan.length = from as u64;
+                if from == bytes.len() {
+                    continue;
+                }
+                broken = Some((path, from as u64));
+            }
+            if let Some((path, offset)) = &broken
+                && let Some(proved_op) = proof_beyond(&bytes, from, *generation, scan.end.op + 1)
+            {
+                let op = scan.end.op + 1;
+                scan.damage = Some(RecoverError::Damage {
+                    path: path.clone(),
+                    offset: *offset,
+                    op,
+                    proved_op,
+                });
+                break;
+            }
+        }
+        Ok(scan)
+    }
+
+    /// Takes intact records that continue the chain; returns where they end.
+    fn take_prefix(
+        &mut self,
+        bytes: &[u8],
+        generation: u64,
+        path: &str,
+        verify: &mut dyn FnMut(&PrepareHeader, &BodyLocation) -> io::Result<bool>,
+    ) -> Result<usize, RecoverError> {
+        let mut position = 0;
+        while position < bytes.len() {
+            let Decoded::Intact { header, body, length } = decode(&bytes[position..], generation) else {
+                break;
+            };
+            let op = header.op.get();
+            // The generation that was left by an unfinished checkpoint starts before the checkpoint that counts.
+            if op > self.end.op {
+                if op != self.end.op + 1 || header.parent.get() != self.end.checksum {
+                    break;
+                }
+                if let Body::InSegment(location) = &body
+                    && !at(path, verify(&header, location))?
+                {
+                    break;
+                }
+                self.end = LogEnd {
+                    op,
+                    checksum: header.checksum.get(),
+                    timestamp: header.timestamp.get(),
+                };
+                self.records.push(Record { header, body });
+            }
+            position += length;
+        }
+        Ok(position.min(bytes.len()))
+    }
+}
+
+/// The newest commit that an intact record after the break proves, if it reaches `op`. A prepare names what its primary
+/// knew to be committed; without such a proof what follows the break was in flight and nobody was told of it.
+fn proof_beyond(bytes: &[u8], from: usize, generation: u64, op: u64) -> Option<u64> {
+    let mut proved = None;
+    let mut position = from;
+    while let Some(at) = find(bytes, position) {
+        position = match decode(&bytes[at..], generation) {
+            Decoded::Intact { header, length, .. } => {
+                let commit = header.commit.get();
+                if commit >= op {
+                    proved = proved.max(Some(commit));
+                }
+                at + length
+            }
+            Decoded::Broken => at + crate::record::ALIGNMENT,
+        };
+    }
+    proved
+}
