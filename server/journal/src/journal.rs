@@ -134,8 +134,8 @@ impl Journal {
     }
 
     /// Makes `state` the checkpoint at `at.op`, which is at or after the end of the generation that was left, and
-    /// removes what it replaces. `left` is the file of that generation.
-    pub fn checkpoint(&mut self, mut at: Checkpoint, state: Bytes, left: FileId, numbers: &mut FileNumbers) -> Job {
+    /// removes what it replaces. Everything the checkpoint stands for must be synced before these steps run.
+    pub fn checkpoint(&mut self, mut at: Checkpoint, state: Bytes, numbers: &mut FileNumbers) -> Job {
         at.state_checksum = xxh3_128(&state);
         at.length = state.len() as u64;
         let replaced = self.superblock.checkpoint.op;
@@ -160,7 +160,6 @@ impl Journal {
             Step::SyncDirectory(self.directory.clone()),
         ];
         job.extend(self.write_superblock());
-        job.push(Step::Close(left));
         if replaced != 0 && replaced != at.op {
             job.push(Step::Remove(checkpoint_path(&self.directory, replaced)));
         }

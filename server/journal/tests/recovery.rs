@@ -126,7 +126,6 @@ fn given_a_checkpoint_when_recovered_should_start_from_it() {
     let disk = MemoryDisk::new();
     let mut group = written(&disk, 5);
     let mut numbers = FileNumbers::new(1);
-    let left = group.recovered.journal.files().active;
     let job = group.recovered.journal.rotate(&mut numbers);
     assert!(group.run(job));
     assert!(group.append(b"after", 5));
@@ -137,7 +136,7 @@ fn given_a_checkpoint_when_recovered_should_start_from_it() {
     let job = group
         .recovered
         .journal
-        .checkpoint(at, Bytes::from_static(b"state"), left, &mut numbers);
+        .checkpoint(at, Bytes::from_static(b"state"), &mut numbers);
     assert!(group.run(job));
     let recovered = reopen(&disk, PERSISTED).unwrap();
     assert_eq!(recovered.checkpoint.as_deref(), Some(&b"state"[..]));
@@ -240,7 +239,8 @@ proptest! {
         group.run(vec![iggy_storage::Step::Truncate { file, length: kept }]);
         let recovered = reopen(&disk, PERSISTED).unwrap();
         let whole = recovered.records.len();
-        prop_assert!(whole < usize::from(count));
+        // Fewer than 8 cut bytes may all be padding, which carries nothing.
+        prop_assert!(whole < usize::from(count) || cut < 8);
         prop_assert_eq!(bodies(&recovered), (1..=whole as u8).map(|i| vec![i; usize::from(i)]).collect::<Vec<_>>());
         // The torn rest is gone for good: what is appended next comes back alone.
         let mut again = Group::open(&disk, PERSISTED);

@@ -1,0 +1,276 @@
+//! The segments of a partition: where each batch lies.
+//!
+//! Positions are decided when a batch is proposed, before it is written, so that many writes can be in flight. What is
+//! readable is decided by the replicated state, not here.
+
+use crate::index::Index;
+use bytes::Bytes;
+use iggy_journal::{BodyLocation, FileNumbers};
+use iggy_protocol::batch::BatchHeader;
+use iggy_storage::{FileId, Job, Step};
+
+/// A segment and its index.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    /// First offset; names the file.
+    pub base_offset: u64,
+    /// Batches in it.
+    pub index: Index,
+}
+
+/// All segments of a partition; the last one takes appends.
+#[derive(Debug)]
+pub struct Segments {
+    directory: String,
+    all: Vec<Segment>,
+    active: Option<FileId>,
+    segment_size: u64,
+    /// Whether a new segment's name must be durable before anything in it counts.
+    durable_names: bool,
+}
+
+/// Where a batch goes, and the steps that put it there.
+#[derive(Debug)]
+pub struct Placement {
+    /// Its place.
+    pub location: BodyLocation,
+    /// File it is written to.
+    pub file: FileId,
+    /// Steps, in order.
+    pub steps: Job,
+    /// The segment that was sealed because the batch did not fit.
+    pub sealed: Option<Sealed>,
+}
+
+/// A segment that takes no more appends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sealed {
+    /// Its first offset.
+    pub base_offset: u64,
+    /// Its file, still open.
+    pub file: FileId,
+}
+
+/// Bytes of the log to read from disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Segment.
+    pub base_offset: u64,
+    /// First byte.
+    pub position: u64,
+    /// Bytes of the segment after `position`.
+    pub available: u64,
+}
+
+pub(crate) fn log_path(directory: &str, base_offset: u64) -> String {
+    format!("{directory}/{base_offset:020}.log")
+}
+
+pub(crate) fn index_path(directory: &str, base_offset: u64) -> String {
+    format!("{directory}/{base_offset:020}.index")
+}
+
+impl Segments {
+    /// The segments that recovery found, in the order of their offsets, and the steps that open the last one.
+    pub fn new(
+        directory: &str,
+        segments: Vec<Segment>,
+        segment_size: u64,
+        durable_names: bool,
+        numbers: &mut FileNumbers,
+    ) -> (Self, Job) {
+        let mut job = Vec::new();
+        let active = segments.last().map(|last| {
+            let file = numbers.take();
+            job.push(Step::Open {
+                file,
+                path: log_path(directory, last.base_offset),
+            });
+            file
+        });
+        (
+            Self {
+                directory: directory.to_owned(),
+                segments,
+                active,
+                segment_size,
+                durable_names,
+            },
+            job,
+        )
+    }
+
+    /// Bytes of all segments.
+    pub fn size(&self) -> u64 {
+        self.all.iter().map(|segment| segment.index.size).sum()
+    }
+
+    /// Segments, the active one included.
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Sealed segments, oldest first.
+    pub fn sealed(&self) -> &[Segment] {
+        self.all.split_last().map_or(&[], |(_, sealed)| sealed)
+    }
+
+    /// First offset and length in bytes of the segment that takes appends.
+    pub fn end(&self) -> Option<(u64, u64)> {
+        self.all.last().map(|last| (last.base_offset, last.index.size))
+    }
+
+    /// File of the active segment.
+    pub fn active_file(&self) -> Option<FileId> {
+        self.active
+    }
+
+    /// Finds a place for a stamped batch after all placed before.
+    pub fn place(
+        &mut self,
+        header: &BatchHeader,
+        header_bytes: Bytes,
+        frames: Bytes,
+        numbers: &mut FileNumbers,
+    ) -> Placement {
+        let length = (header_bytes.len() + frames.len()) as u64;
+        let offset = header.base_offset.get();
+        let fits = |last: &Segment| last.index.size == 0 || last.index.size + length <= self.segment_size;
+        let mut steps = Vec::new();
+        let mut sealed = None;
+        let file = match (self.active, self.all.last()) {
+            (Some(file), Some(last)) if fits(last) => file,
+            (active, last) => {
+                sealed = active.zip(last).map(|(file, last)| Sealed {
+                    base_offset: last.base_offset,
+                    file,
+                });
+                self.start_segment(offset, &mut steps, numbers)
+            }
+        };
+        let last = self
+            .segments
+            .last_mut()
+            .expect("a segment was just started or is active");
+        let location = BodyLocation {
+            segment: last.base_offset,
+            position: last.index.size,
+            length: u32::try_from(length).expect("batches are bounded by the frame limit"),
+        };
+        last.index
+            .push(offset, header.base_timestamp.get(), header.message_count.get(), length);
+        steps.push(Step::Write {
+            file,
+            offset: location.position,
+            pieces: vec![header_bytes, frames],
+        });
+        Placement {
+            location,
+            file,
+            steps,
+            sealed,
+        }
+    }
+
+    fn start_segment(&mut self, base_offset: u64, steps: &mut Job, numbers: &mut FileNumbers) -> FileId {
+        let file = numbers.take();
+        steps.push(Step::Open {
+            file,
+            path: log_path(&self.directory, base_offset),
+        });
+        if self.durable_names {
+            steps.push(Step::SyncDirectory(self.directory.clone()));
+        }
+        self.all.push(Segment {
+            base_offset,
+            index: Index::new(base_offset),
+        });
+        self.active = Some(file);
+        file
+    }
+
+    /// Steps that keep the index of a sealed segment beside it. They may be lost; they need no order.
+    pub fn write_index(&self, sealed: Sealed, numbers: &mut FileNumbers) -> Job {
+        let Ok(at) = self
+            .segments
+            .binary_search_by_key(&sealed.base_offset, |segment| segment.base_offset)
+        else {
+            return Vec::new();
+        };
+        let file = numbers.take();
+        let bytes = self.all[at].index.encode(sealed.base_offset);
+        vec![
+            Step::Open {
+                file,
+                path: index_path(&self.directory, sealed.base_offset),
+            },
+            Step::Truncate { file, length: 0 },
+            Step::Write {
+                file,
+                offset: 0,
+                pieces: vec![Bytes::from(bytes)],
+            },
+            Step::Close(file),
+        ]
+    }
+
+    /// Forgets sealed segments that end at or before `before`, and the steps that remove their files.
+    pub fn remove_before(&mut self, before: u64) -> Job {
+        let removed = self
+            .sealed()
+            .partition_point(|segment| segment.index.end_offset <= before);
+        let mut job = Vec::new();
+        for segment in self.all.drain(..removed) {
+            job.push(Step::Remove(index_path(&self.directory, segment.base_offset)));
+            job.push(Step::Remove(log_path(&self.directory, segment.base_offset)));
+        }
+        job
+    }
+
+    /// Where to look for `offset`: its segment, from the nearest indexed batch on.
+    pub fn span_of(&self, offset: u64) -> Option<Span> {
+        let at = self
+            .segments
+            .partition_point(|segment| segment.index.end_offset <= offset);
+        self.all
+            .get(at)
+            .map(|segment| Span::from(segment, segment.index.position_of(offset)))
+    }
+
+    /// Where to look for the first batch at or after `timestamp`.
+    pub fn span_at(&self, timestamp: u64) -> Option<Span> {
+        let at = self
+            .segments
+            .partition_point(|segment| segment.index.last_timestamp < timestamp);
+        self.all
+            .get(at)
+            .map(|segment| Span::from(segment, segment.index.position_at(timestamp)))
+    }
+
+    /// Steps that read `length` bytes of a span, through a file number of their own.
+    pub fn read(&self, span: Span, length: u32, numbers: &mut FileNumbers) -> Job {
+        let file = numbers.take();
+        vec![
+            Step::Open {
+                file,
+                path: log_path(&self.directory, span.base_offset),
+            },
+            Step::Read {
+                file,
+                offset: span.position,
+                length,
+            },
+            Step::Close(file),
+        ]
+    }
+}
+
+impl Span {
+    fn from(segment: &Segment, position: u64) -> Self {
+        Self {
+            base_offset: segment.base_offset,
+            position,
+            available: segment.index.size - position,
+        }
+    }
+}
