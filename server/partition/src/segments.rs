@@ -91,7 +91,7 @@ impl Segments {
         (
             Self {
                 directory: directory.to_owned(),
-                segments,
+                all: segments,
                 active,
                 segment_size,
                 durable_names,
@@ -148,10 +148,7 @@ impl Segments {
                 self.start_segment(offset, &mut steps, numbers)
             }
         };
-        let last = self
-            .segments
-            .last_mut()
-            .expect("a segment was just started or is active");
+        let last = self.all.last_mut().expect("a segment was just started or is active");
         let location = BodyLocation {
             segment: last.base_offset,
             position: last.index.size,
@@ -192,7 +189,7 @@ impl Segments {
     /// Steps that keep the index of a sealed segment beside it. They may be lost; they need no order.
     pub fn write_index(&self, sealed: Sealed, numbers: &mut FileNumbers) -> Job {
         let Ok(at) = self
-            .segments
+            .all
             .binary_search_by_key(&sealed.base_offset, |segment| segment.base_offset)
         else {
             return Vec::new();
@@ -229,9 +226,7 @@ impl Segments {
 
     /// Where to look for `offset`: its segment, from the nearest indexed batch on.
     pub fn span_of(&self, offset: u64) -> Option<Span> {
-        let at = self
-            .segments
-            .partition_point(|segment| segment.index.end_offset <= offset);
+        let at = self.all.partition_point(|segment| segment.index.end_offset <= offset);
         self.all
             .get(at)
             .map(|segment| Span::from(segment, segment.index.position_of(offset)))
@@ -240,7 +235,7 @@ impl Segments {
     /// Where to look for the first batch at or after `timestamp`.
     pub fn span_at(&self, timestamp: u64) -> Option<Span> {
         let at = self
-            .segments
+            .all
             .partition_point(|segment| segment.index.last_timestamp < timestamp);
         self.all
             .get(at)
