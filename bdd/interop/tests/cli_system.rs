@@ -53,12 +53,12 @@ async fn given_metadata_changes_should_page_from_every_start() {
     cli.succeeds(&["metadata", "changes", "--from", "latest"]);
     let current = cli.succeeds(&["metadata", "changes", "--from", "current"]);
     assert!(current.contains("s1"), "{current}");
-    let printed = cli.succeeds(&["md", "c", "--groups", "streams,topics", "--limit", "1"]);
-    let pages: Vec<_> = printed
+    let paged = cli.succeeds(&["md", "c", "--groups", "streams,topics", "--limit", "1"]);
+    let pages: Vec<_> = paged
         .lines()
         .filter(|line| line.trim_start().starts_with('{'))
         .collect();
-    assert!(pages.len() >= 2, "one page for each change:\n{printed}");
+    assert!(pages.len() >= 2, "one page for each change:\n{paged}");
     let dated = [
         "metadata",
         "changes",
