@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 /// Environment variable that names the program; without it the place where `scripts/setup` installs it is used.
 const PROGRAM_VARIABLE: &str = "IGGY_PUBLISHED_CLI";
-const INSTALLED: &str = "target/published/bin/iggy";
+const INSTALLED: &str = "../../target/tools/published/bin/iggy";
 
 /// The published command line with a home folder of its own, pointed at one server.
 pub struct PublishedCli {

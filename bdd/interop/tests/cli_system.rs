@@ -53,12 +53,12 @@ async fn given_metadata_changes_should_page_from_every_start() {
     cli.succeeds(&["metadata", "changes", "--from", "latest"]);
     let current = cli.succeeds(&["metadata", "changes", "--from", "current"]);
     assert!(current.contains("s1"), "{current}");
-    let paged = cli.succeeds(&["md", "c", "--groups", "streams,topics", "--limit", "1"]);
-    let pages: Vec<_> = paged
+    let printed = cli.succeeds(&["md", "c", "--groups", "streams,topics", "--limit", "1"]);
+    let pages: Vec<_> = printed
         .lines()
         .filter(|line| line.trim_start().starts_with('{'))
         .collect();
-    assert!(pages.len() >= 2, "one page for each change:\n{paged}");
+    assert!(pages.len() >= 2, "one page for each change:\n{printed}");
     let dated = [
         "metadata",
         "changes",

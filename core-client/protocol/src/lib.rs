@@ -15,6 +15,8 @@ pub mod duration;
 pub mod error_code;
 mod error_code_table;
 pub mod frame;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod header;
 pub mod identifier;
 pub mod limits;

@@ -1,0 +1,23 @@
+# Versions and places of the tools that the scripts use. Sourced, never run.
+
+repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# Under target/, so that a fresh clone is clean and a cached build keeps them.
+tools=$repository/target/tools
+
+cargo_deny_version=0.20.2
+cargo_fuzz_version=0.13.2
+# The published command line that bdd/interop drives; its client crate is pinned in bdd/interop/Cargo.lock.
+published_cli_version=0.14.1-edge.7
+published_cli=$tools/published/bin/iggy
+
+# rustup installs itself here when the machine has no Rust yet.
+export PATH=$tools/bin:${CARGO_HOME:-$HOME/.cargo}/bin:$PATH
+
+say() { printf '\033[1m%s\033[0m\n' "$*" >&2; }
+fail() { printf '%s\n' "$*" >&2; exit 1; }
+
+# need TOOL: ends the script when the tool is missing, because a check that did not run must not look like one that passed.
+need() { command -v "$1" >/dev/null || fail "$1 is missing; run scripts/setup"; }
+
+# duration SECONDS: as 1m05s
+duration() { printf '%dm%02ds' $(($1 / 60)) $(($1 % 60)); }
