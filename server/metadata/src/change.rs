@@ -11,6 +11,7 @@ use iggy_protocol::{Name, Permissions};
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{GroupKey, PartitionKey, SessionKey, TopicKey};
+use crate::limits::Limits;
 use crate::model::stream::Stream;
 use crate::model::user::{User, UserStatus};
 
@@ -26,6 +27,8 @@ pub enum Change {
         /// Argon2id hash of its password, PHC text form.
         root_password_hash: String,
     },
+    /// Puts other bounds in force.
+    SetLimits(Limits),
     /// A login (wire 4.3).
     Register {
         /// The user whose credentials were verified.
@@ -241,8 +244,8 @@ impl UserRef {
 impl Change {
     /// The change as a log entry's body.
     pub fn encode(&self) -> Bytes {
-        // Serialising into memory fails only for types that are not here (maps of unknown length).
-        Bytes::from(rmp_serde::to_vec_named(self).unwrap_or_default())
+        // Writing into memory fails only for a type of unknown length, and no field here is one.
+        Bytes::from(rmp_serde::to_vec_named(self).expect("a change serialises into memory"))
     }
 
     /// Reads a log entry's body.
@@ -260,6 +263,7 @@ impl Change {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Bootstrap { .. } => "bootstrap",
+            Self::SetLimits(_) => "set limits",
             Self::Register { .. } => "register",
             Self::Logout => "logout",
             Self::ExpireSessions { .. } => "expire sessions",

@@ -35,6 +35,7 @@ pub use apply::Applied;
 pub use change::{Change, ChangeError, StreamRef, UserRef};
 pub use event::{Event, Owner, OwnerChange, SessionEnd};
 pub use keys::{GroupKey, IdSpace, PartitionKey, SessionKey, TopicKey};
+pub use limits::Limits;
 pub use metadata::{Counts, Metadata};
 pub use model::session::bind_verifier;
 pub use options::StoredOptions;

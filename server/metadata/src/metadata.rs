@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::change::{StreamRef, UserRef};
 use crate::change_log::ChangeLog;
 use crate::keys::{GroupKey, IdSpace, PartitionKey, SessionKey, TopicKey};
-use crate::limits::USERS_MAX;
+use crate::limits::{Limits, USERS_MAX};
 use crate::model::group::Group;
 use crate::model::session::Session;
 use crate::model::stream::Stream;
@@ -26,6 +26,7 @@ use crate::position::Position;
 pub struct Metadata {
     pub(crate) applied: Position,
     pub(crate) log_id: u128,
+    pub(crate) limits: Limits,
     pub(crate) streams: OrdMap<u32, Arc<Stream>>,
     pub(crate) stream_names: OrdMap<Name, u32>,
     pub(crate) stream_ids: IdSpace,
@@ -76,6 +77,7 @@ impl Metadata {
         Self {
             applied: Position::default(),
             log_id: 0,
+            limits: Limits::default(),
             streams: OrdMap::new(),
             stream_names: OrdMap::new(),
             stream_ids: IdSpace::new(MAX_STREAMS),
@@ -97,6 +99,11 @@ impl Metadata {
     /// Identity of this history, 0 before the bootstrap entry.
     pub fn log_id(&self) -> u128 {
         self.log_id
+    }
+
+    /// The bounds in force. A primary whose configuration says otherwise proposes [`Change::SetLimits`](crate::Change).
+    pub fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// Whether the bootstrap entry was applied.

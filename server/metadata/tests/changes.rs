@@ -3,8 +3,7 @@
 mod support;
 
 use bytes::Bytes;
-use iggy_metadata::limits::ACTIVITY_RECORDS_MAX;
-use iggy_metadata::{Change as LogChange, RequestKey};
+use iggy_metadata::{Change as LogChange, Limits, RequestKey};
 use iggy_protocol::reply::metadata_changes::{ChangeRecord, ChangesPhase, ChangesStatus, MetadataChanges};
 use iggy_protocol::reply::metadata_record::{Change, Item, LeaveReason, SessionReason};
 use iggy_protocol::request::Empty;
@@ -201,7 +200,12 @@ fn given_cursors_of_elsewhere_when_followed_should_say_behind_reset_or_expired()
     assert_eq!(status(&world, Cursor { log_id: 5, ..cursor }), ChangesStatus::Reset);
     assert_eq!(status(&world, Cursor { checksum: 5, ..cursor }), ChangesStatus::Reset);
     // Members and sessions give way on their own: a follower of users is not disturbed by them.
-    for _ in 0..ACTIVITY_RECORDS_MAX {
+    let limits = Limits {
+        activity_records: 10,
+        ..Limits::default()
+    };
+    world.commit(RequestKey::INTERNAL, &LogChange::SetLimits(limits));
+    for _ in 0..10 {
         world.join(root, "s", "t", "g").expect("joined");
         world.leave(root, "s", "t", "g").expect("left");
     }

@@ -163,14 +163,34 @@ struct Run {
 }
 
 impl Run {
+    /// Two sessions of root and a topic, so that most acts meet something.
     fn new() -> Self {
-        Self {
+        let mut run = Self {
             world: World::new(),
             log: Vec::new(),
             answers: Vec::new(),
             logins: Vec::new(),
             turn: 0,
+        };
+        let start = [
+            Act::Login { user: 0 },
+            Act::Login { user: 0 },
+            Act::CreateStream { stream: 0 },
+            Act::CreateTopic {
+                stream: 0,
+                topic: 0,
+                partitions: 5,
+            },
+            Act::CreateGroup {
+                stream: 0,
+                topic: 0,
+                group: 0,
+            },
+        ];
+        for act in &start {
+            run.act(act);
         }
+        run
     }
 
     fn commit(&mut self, key: RequestKey, change: Change) -> Applied {
@@ -482,11 +502,11 @@ fn check_groups(metadata: &Metadata) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     #[test]
     fn given_any_history_when_replayed_should_give_the_same_state_answers_and_events(
-        acts in proptest::collection::vec(act(), 1..120),
+        acts in proptest::collection::vec(act(), 1..200),
         restart in any::<prop::sample::Index>(),
     ) {
         let mut run = Run::new();
@@ -518,7 +538,9 @@ proptest! {
         noise in proptest::collection::vec(any::<u8>(), 0..64),
     ) {
         let mut run = Run::new();
-        acts.iter().for_each(|act| run.act(act));
+        for act in &acts {
+            run.act(act);
+        }
         let snapshot = run.world.metadata.snapshot();
         let at = at.index(snapshot.len());
         prop_assert!(Metadata::restore(&snapshot[..at]).is_err());

@@ -2,9 +2,8 @@
 
 mod support;
 
-use iggy_metadata::limits::SESSIONS_MAX;
 use iggy_metadata::{
-    Admission, Change, Event, Outcome, Recognition, RequestKey, SessionEnd, SessionKey, committed_operation,
+    Admission, Change, Event, Limits, Outcome, Recognition, RequestKey, SessionEnd, SessionKey, committed_operation,
 };
 use iggy_protocol::options::Options;
 use iggy_protocol::request::Empty;
@@ -228,7 +227,12 @@ fn given_sessions_when_their_lease_runs_out_should_end_those_that_still_are() {
 #[test]
 fn given_a_full_table_when_logging_in_should_drop_the_oldest_that_is_not_bound() {
     let mut world = World::new();
-    let logins: Vec<_> = (0..SESSIONS_MAX).map(|_| world.root()).collect();
+    let limits = Limits {
+        sessions: 100,
+        ..Limits::default()
+    };
+    world.commit(RequestKey::INTERNAL, &Change::SetLimits(limits));
+    let logins: Vec<_> = (0..100).map(|_| world.root()).collect();
     let user = world.user("iggy");
     let key = World::register_key(1 << 100);
     let all_bound = world.metadata.admit_register(&key, user, &[1; 32], |_| true);
@@ -247,7 +251,7 @@ fn given_a_full_table_when_logging_in_should_drop_the_oldest_that_is_not_bound()
         "the oldest unbound one gave way"
     );
     assert!(world.metadata.session(logins[2].key).is_some());
-    assert_eq!(world.metadata.counts().sessions as usize, SESSIONS_MAX);
+    assert_eq!(world.metadata.counts().sessions, 100);
 }
 
 #[test]

@@ -141,7 +141,9 @@ impl Metadata {
         self.permit(user_id, class, self.stream(stream), |stream| Target::Stream(stream.id))
     }
 
-    pub(crate) fn permitted_topic(
+    /// The topic two identifiers name, for a user with a permission on it. A missing one is told only to a user who has
+    /// the permission globally; for others it is `Unauthorized`.
+    pub fn permitted_topic(
         &self,
         user_id: u32,
         class: PermissionClass,

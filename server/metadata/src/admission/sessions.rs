@@ -7,7 +7,7 @@ use iggy_protocol::{ErrorCode, Operation};
 use super::Admission;
 use crate::change::{Change, UserRef};
 use crate::keys::SessionKey;
-use crate::limits::{SESSION_EVICTION_MARGIN, SESSIONS_MAX};
+use crate::limits::SESSION_EVICTION_MARGIN;
 use crate::metadata::Metadata;
 use crate::model::session::{Session, bind_verifier};
 use crate::model::user::UserStatus;
@@ -99,13 +99,14 @@ impl Metadata {
             Some(user) if user.status == UserStatus::Inactive => return Admission::Refused(ErrorCode::UserInactive),
             Some(_) => {}
         }
-        let may_evict: Vec<SessionKey> = if self.sessions.len() + SESSION_EVICTION_MARGIN < SESSIONS_MAX {
+        let limit = self.limits.sessions as usize;
+        let may_evict: Vec<SessionKey> = if self.sessions.len() + SESSION_EVICTION_MARGIN < limit {
             Vec::new()
         } else {
             let unbound = self.sessions().map(|session| session.key).filter(|key| !is_bound(*key));
             unbound.take(SESSION_EVICTION_MARGIN).collect()
         };
-        if may_evict.is_empty() && self.sessions.len() >= SESSIONS_MAX {
+        if may_evict.is_empty() && self.sessions.len() >= limit {
             return Admission::Refused(ErrorCode::TransientNotAccepted);
         }
         Admission::Ready(Change::Register {

@@ -76,7 +76,7 @@ impl Metadata {
         }
         let outcome = self.run(&mut step, change).unwrap_or_else(Outcome::Refused);
         self.changes
-            .append(&at, request.actor(), std::mem::take(&mut step.facts));
+            .append(&at, request.actor(), std::mem::take(&mut step.facts), &self.limits);
         let applied = step.finish(outcome);
         if request.keeps_receipt() {
             // The session may have ended by its own request: a logout, or a user who deletes itself.
@@ -101,6 +101,11 @@ impl Metadata {
                 root_username,
                 root_password_hash,
             } => self.bootstrap(step, *log_id, root_username, root_password_hash),
+            Change::SetLimits(limits) => {
+                self.limits = limits.at_least_one();
+                self.changes.trim(&self.limits);
+                Ok(Outcome::EMPTY)
+            }
             Change::Register {
                 user,
                 verifier,

@@ -11,7 +11,6 @@ use crate::change::UserRef;
 use crate::change_log::{Fact, UserKey, fact};
 use crate::event::{Event, SessionEnd};
 use crate::keys::SessionKey;
-use crate::limits::SESSIONS_MAX;
 use crate::metadata::Metadata;
 use crate::model::session::Session;
 use crate::model::user::{ROOT_USER_ID, User, UserStatus};
@@ -60,7 +59,7 @@ impl Metadata {
             return Err(ErrorCode::UserInactive);
         }
         let mut candidates = may_evict.iter();
-        while self.sessions.len() >= SESSIONS_MAX {
+        while self.sessions.len() >= self.limits.sessions as usize {
             // Nobody may give way: the login is refused and may be tried again.
             let oldest = candidates.next().ok_or(ErrorCode::TransientNotAccepted)?;
             self.end_session(step, *oldest, SessionEnd::Expired);

@@ -13,7 +13,7 @@ use iggy_protocol::reply::metadata_record::group;
 use imbl::OrdMap;
 use serde::{Deserialize, Serialize};
 
-use crate::limits::{ACTIVITY_RECORDS_MAX, RESOURCE_RECORDS_MAX};
+use crate::limits::Limits;
 use crate::position::Position;
 
 pub(crate) use fact::{Fact, TopicIdentity, UserKey};
@@ -53,9 +53,8 @@ pub(crate) struct Dropped {
 }
 
 impl RecordRing {
-    fn push(&mut self, id: RecordId, record: Record, limit: usize) {
-        self.records.insert(id, Arc::new(record));
-        while self.records.len() > limit {
+    fn trim(&mut self, limit: u32) {
+        while self.records.len() > limit as usize {
             let Some((oldest, record)) = self.records.get_min().cloned() else {
                 break;
             };
@@ -89,7 +88,7 @@ pub(crate) fn is_activity(group: u8) -> bool {
 
 impl ChangeLog {
     /// Adds the facts of one entry.
-    pub(crate) fn append(&mut self, at: &Position, actor: Option<u32>, facts: Vec<Fact>) {
+    pub(crate) fn append(&mut self, at: &Position, actor: Option<u32>, facts: Vec<Fact>, limits: &Limits) {
         for (fact, ordinal) in facts.into_iter().zip(0u32..) {
             let mut body = BytesMut::new();
             fact.encode_body(&mut body);
@@ -103,11 +102,18 @@ impl ChangeLog {
             };
             let id = RecordId { op: at.op, ordinal };
             if is_activity(record.group) {
-                self.activity.push(id, record, ACTIVITY_RECORDS_MAX);
+                self.activity.records.insert(id, Arc::new(record));
             } else {
-                self.resources.push(id, record, RESOURCE_RECORDS_MAX);
+                self.resources.records.insert(id, Arc::new(record));
             }
         }
+        self.trim(limits);
+    }
+
+    /// Drops the oldest records beyond the bounds.
+    pub(crate) fn trim(&mut self, limits: &Limits) {
+        self.resources.trim(limits.resource_records);
+        self.activity.trim(limits.activity_records);
     }
 
     /// The rings that hold any of the selected groups.

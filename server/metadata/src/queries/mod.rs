@@ -128,6 +128,23 @@ impl Metadata {
         })
     }
 
+    /// The partition a request of the partition plane names, for a user who may use the command on its topic:
+    /// `PartitionNotFound` after the refusals of [`permitted_topic`](Self::permitted_topic).
+    pub fn permitted_partition(
+        &self,
+        user_id: u32,
+        command: Command,
+        stream: &Identifier,
+        topic: &Identifier,
+        partition_id: u32,
+    ) -> Result<(PartitionKey, &Topic), ErrorCode> {
+        let (stream, topic) = self.permitted_topic(user_id, command.permission(), stream, topic)?;
+        let key = topic
+            .partition_key(stream.id, partition_id)
+            .ok_or(ErrorCode::PartitionNotFound)?;
+        Ok((key, topic))
+    }
+
     /// Groups a session is a member of, ascending (for the client commands of wire 11.7).
     pub fn groups_of(&self, session: SessionKey) -> Vec<GroupKey> {
         self.session(session)
