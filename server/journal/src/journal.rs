@@ -68,14 +68,17 @@ impl Journal {
             Step::Open {
                 file: files.superblocks[0],
                 path: superblock_path(directory, 0),
+                create: true,
             },
             Step::Open {
                 file: files.superblocks[1],
                 path: superblock_path(directory, 1),
+                create: true,
             },
             Step::Open {
                 file: files.active,
                 path: journal_path(directory, generation),
+                create: true,
             },
         ];
         let journal = Self {
@@ -128,6 +131,7 @@ impl Journal {
             Step::Open {
                 file: self.files.active,
                 path: journal_path(&self.directory, self.generation),
+                create: true,
             },
             Step::SyncDirectory(self.directory.clone()),
         ]
@@ -148,6 +152,7 @@ impl Journal {
             Step::Open {
                 file,
                 path: checkpoint_path(&self.directory, at.op),
+                create: true,
             },
             Step::Truncate { file, length: 0 },
             Step::Write {

@@ -176,6 +176,7 @@ pub fn recover(
         open.push(Step::Open {
             file,
             path: journal_path(directory, *generation),
+            create: true,
         });
         open.extend([Step::Sync(vec![file]), Step::Close(file)]);
     }

@@ -85,6 +85,7 @@ impl Segments {
             job.push(Step::Open {
                 file,
                 path: log_path(directory, last.base_offset),
+                create: true,
             });
             file
         });
@@ -174,6 +175,7 @@ impl Segments {
         steps.push(Step::Open {
             file,
             path: log_path(&self.directory, base_offset),
+            create: true,
         });
         if self.durable_names {
             steps.push(Step::SyncDirectory(self.directory.clone()));
@@ -200,6 +202,7 @@ impl Segments {
             Step::Open {
                 file,
                 path: index_path(&self.directory, sealed.base_offset),
+                create: true,
             },
             Step::Truncate { file, length: 0 },
             Step::Write {
@@ -249,6 +252,7 @@ impl Segments {
             Step::Open {
                 file,
                 path: log_path(&self.directory, span.base_offset),
+                create: false,
             },
             Step::Read {
                 file,

@@ -171,12 +171,12 @@ impl Shared {
                 let to = self.root.join(to);
                 self.at("rename", &from, |from| std::fs::rename(from, to))?;
             }
-            Step::Open { file, path } => {
+            Step::Open { file, path, create } => {
                 let path = self.root.join(path);
                 let opened = OpenOptions::new()
                     .read(true)
                     .write(true)
-                    .create(true)
+                    .create(create)
                     .truncate(false)
                     .open(&path);
                 let opened = opened.map_err(|error| StorageError::io("open", path.display(), &error))?;
@@ -337,7 +337,15 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let (mut storage, notified) = storage(root.path());
         let file = FileId(1);
-        storage.submit(LaneId(7), IoToken(0), vec![Step::Open { file, path: "f".into() }]);
+        storage.submit(
+            LaneId(7),
+            IoToken(0),
+            vec![Step::Open {
+                file,
+                path: "f".into(),
+                create: true,
+            }],
+        );
         for index in 0..200_u8 {
             let pieces = vec![Bytes::from(vec![index; 3]), Bytes::from(vec![index; 2])];
             storage.submit(
@@ -372,6 +380,7 @@ mod tests {
             Step::Open {
                 file: FileId(1),
                 path: "f".into(),
+                create: true,
             },
             Step::Read {
                 file: FileId(1),

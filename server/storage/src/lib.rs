@@ -43,12 +43,14 @@ pub enum Step {
     SyncDirectory(Path),
     /// Removes a directory with all it holds. A missing one is fine.
     RemoveDirectory(Path),
-    /// Opens a file for reading and writing, creating it when missing.
+    /// Opens a file for reading and writing.
     Open {
         /// Number for later steps.
         file: FileId,
         /// Where it lies.
         path: Path,
+        /// Whether a missing file is made; otherwise it is an error.
+        create: bool,
     },
     /// Forgets an open file. Unknown numbers are ignored.
     Close(FileId),

@@ -319,8 +319,12 @@ impl MemoryStorage {
             Step::CreateDirectory(path) => drop(content.directories.insert(path)),
             Step::SyncDirectory(path) => content.sync_directory(&path),
             Step::RemoveDirectory(path) => content.remove_directory(&path),
-            Step::Open { file, path } => {
-                let inode = content.entries.get(&path).copied().unwrap_or_else(|| {
+            Step::Open { file, path, create } => {
+                let existing = content.entries.get(&path).copied();
+                if existing.is_none() && !create {
+                    return Err(StorageError::io("open", path, &io::ErrorKind::NotFound.into()));
+                }
+                let inode = existing.unwrap_or_else(|| {
                     content.next_inode += 1;
                     let inode = content.next_inode;
                     content.change(EntryChange::Link {
@@ -468,6 +472,7 @@ mod tests {
         Step::Open {
             file: FILE,
             path: path.into(),
+            create: true,
         }
     }
 
