@@ -134,6 +134,12 @@ pub enum FenceReason {
         /// The op that could not be written.
         op: u64,
     },
+    /// The applied state could not be written.
+    #[error("writing the checkpoint at op {op} failed")]
+    CheckpointFailed {
+        /// Newest committed op.
+        op: u64,
+    },
 }
 
 /// Why a replica cannot start.
@@ -285,7 +291,7 @@ impl Replica {
                 Err(refusal) => effects.push(Effect::Refuse(refusal)),
             },
             Input::IoDone(token, true) => self.journaled(token, effects),
-            Input::IoDone(token, false) => self.fence(token, effects),
+            Input::IoDone(token, false) => self.write_failed(token, effects),
             Input::Message(_) => self.misrouted += 1,
         }
     }
@@ -352,13 +358,21 @@ impl Replica {
         }
     }
 
-    fn fence(&mut self, token: IoToken, effects: &mut Effects) {
+    fn write_failed(&mut self, token: IoToken, effects: &mut Effects) {
         let failed = self.pipeline.iter().find(|in_flight| in_flight.token == token);
         let Some(op) = failed.map(|in_flight| in_flight.op) else {
             return;
         };
+        self.set_fenced(FenceReason::JournalFailed { op }, effects);
+    }
+
+    /// Stops taking writes because a checkpoint of the group could not be written.
+    pub fn fence(&mut self, effects: &mut Effects) {
+        self.set_fenced(FenceReason::CheckpointFailed { op: self.commit }, effects);
+    }
+
+    fn set_fenced(&mut self, reason: FenceReason, effects: &mut Effects) {
         if self.fenced.is_none() {
-            let reason = FenceReason::JournalFailed { op };
             self.fenced = Some(reason);
             effects.push(Effect::Fence(reason));
         }

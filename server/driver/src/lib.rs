@@ -1,1 +1,2 @@
-//! Hosts consensus groups and runs their effects over storage. No tokio, no sockets.
+//! Hosts consensus groups and runs their effects over storage.
+pub mod group_log;
