@@ -111,6 +111,11 @@ impl Receipts {
         }
     }
 
+    /// Whether receipts of this session are kept.
+    pub fn knows(&self, member: Member) -> bool {
+        self.sessions.get(&member.client).is_some_and(|kept| kept.session == member.session)
+    }
+
     /// Forgets a session that has ended.
     pub fn retire(&mut self, member: Member) {
         if self

@@ -245,6 +245,17 @@ impl Segments {
             .map(|segment| Span::from(segment, segment.index.position_at(timestamp)))
     }
 
+    /// The segment after the one that starts at `base_offset`, from its start.
+    pub fn span_after(&self, base_offset: u64) -> Option<Span> {
+        let at = self.all.partition_point(|segment| segment.base_offset <= base_offset);
+        self.all.get(at).map(|segment| Span::from(segment, 0))
+    }
+
+    /// Broker time of the newest batch; 0 when there is none.
+    pub fn last_timestamp(&self) -> u64 {
+        self.all.iter().rev().map(|segment| segment.index.last_timestamp).find(|at| *at > 0).unwrap_or(0)
+    }
+
     /// Steps that read `length` bytes of a span, through a file number of their own.
     pub fn read(&self, span: Span, length: u32, numbers: &mut FileNumbers) -> Job {
         let file = numbers.take();

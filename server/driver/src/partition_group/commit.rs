@@ -1,0 +1,168 @@
+//! What happens when writes commit: they are applied in order, and their clients answered.
+
+use super::writes::{Pending, Waiter, batch_header};
+use super::{Notice, PartitionGroup};
+use crate::request::{Origin, Reply, operation_of, rejection};
+use bytes::{Bytes, BytesMut};
+use iggy_consensus::{Body, LogEnd, Now};
+use iggy_partition::operation::PartitionOperation;
+use iggy_partition::receipts::{Outcome, Receipt};
+use iggy_partition::tail::StoredBatch;
+use iggy_protocol::codec::Encode;
+use iggy_protocol::error_code::ErrorCode;
+use iggy_protocol::header::Committed;
+use iggy_protocol::reply::message::{SendConfirmation, SendReply};
+use iggy_protocol::result_section;
+use iggy_storage::Storage;
+
+impl PartitionGroup {
+    pub(super) fn committed(&mut self, now: Now, op: u64, storage: &mut dyn Storage) {
+        let mut appended = false;
+        let log_start = self.state.log_start;
+        while self.pending.front().is_some_and(|pending| pending.header.op.get() <= op) {
+            let Some(pending) = self.pending.pop_front() else { break };
+            appended |= matches!(pending.body, Body::Batch { .. });
+            self.apply(pending);
+        }
+        if self.state.log_start > log_start {
+            self.remove_dropped(storage);
+        }
+        self.publish_counters();
+        if self.log.wants_checkpoint(self.applied.op) {
+            let state = self.state.snapshot(self.applied_end);
+            self.log.checkpoint(self.applied, state, storage);
+        }
+        self.resume_waiting(now, storage);
+        if appended {
+            self.wake_parked(now, storage);
+        }
+        self.finish_when_quiet(storage);
+    }
+
+    fn apply(&mut self, pending: Pending) {
+        let header = &pending.header;
+        self.applied = LogEnd {
+            op: header.op.get(),
+            checksum: header.checksum.get(),
+            timestamp: header.timestamp.get(),
+        };
+        self.applied_end = pending.end;
+        let outcome = match (&pending.body, batch_header(&pending.body)) {
+            (Body::Batch { header: bytes, frames }, Some(batch)) => {
+                let base_offset = batch.base_offset.get();
+                self.tail.push(StoredBatch {
+                    base_offset,
+                    last_offset: base_offset + u64::from(batch.message_count.get()) - 1,
+                    timestamp: batch.base_timestamp.get(),
+                    header: bytes.clone(),
+                    frames: frames.clone(),
+                });
+                self.state.apply_batch(header, batch)
+            }
+            (Body::Inline(bytes), _) => match PartitionOperation::decode(bytes) {
+                Ok(operation) => self.state.apply(header, operation),
+                Err(error) => unreachable!("an operation of this process does not decode: {error}"),
+            },
+            (Body::Batch { .. }, None) => unreachable!("a batch in flight has its header"),
+        };
+        match pending.waiter {
+            Waiter::Nobody => {}
+            Waiter::Client(origin) => {
+                let receipt = Receipt {
+                    request: header.request.get(),
+                    op: header.op.get(),
+                    timestamp: header.timestamp.get(),
+                    view: header.view.get(),
+                    replica: header.replica,
+                    operation: header.operation,
+                    request_checksum: header.request_checksum.get(),
+                    outcome,
+                };
+                let reply = self.replay(&origin, &receipt);
+                self.reply(reply);
+            }
+            Waiter::Read(reply) => match outcome {
+                // The owner changed between the read and its commit: nothing was stored, so nothing was read.
+                Outcome::Rejected(code) => {
+                    let refused = iggy_protocol::header::ReplyHeader { status: code.into(), ..*reply.header };
+                    let header = Box::new(refused.with_body_len(0));
+                    self.reply(Reply { ticket: reply.ticket, header, body: Vec::new() });
+                }
+                Outcome::Sent { .. } | Outcome::Done => self.reply(*reply),
+            },
+        }
+    }
+
+    /// The answer a receipt stands for; the same bytes every time.
+    pub(super) fn replay(&self, origin: &Origin, receipt: &Receipt) -> Reply {
+        let entry = Committed {
+            cluster: self.config.cluster,
+            view: receipt.view,
+            replica: receipt.replica,
+            request_checksum: receipt.request_checksum,
+            client: origin.header.client.get(),
+            op: receipt.op,
+            timestamp: receipt.timestamp,
+            request: receipt.request,
+            operation: operation_of(receipt.operation),
+            partition_incarnation: self.key.incarnation,
+        };
+        let body = match receipt.outcome {
+            Outcome::Sent { base_offset } => self.confirmation(base_offset),
+            Outcome::Done => {
+                let mut body = BytesMut::new();
+                result_section::put_success(&mut body);
+                vec![body.freeze()]
+            }
+            Outcome::Rejected(code) => rejection(ErrorCode::from_u32(code)),
+        };
+        Reply::committed(origin.ticket, &entry, body)
+    }
+
+    fn confirmation(&self, base_offset: u64) -> Vec<Bytes> {
+        let confirmation = SendConfirmation {
+            stream_id: self.key.stream_id,
+            topic_id: self.key.topic_id,
+            partition_id: self.key.partition_id,
+            base_offset,
+        };
+        let mut body = BytesMut::new();
+        SendReply { confirmations: vec![confirmation] }.encode(&mut body);
+        vec![body.freeze()]
+    }
+
+    fn resume_waiting(&mut self, now: Now, storage: &mut dyn Storage) {
+        while self.waiting.front().is_some_and(|(op, ..)| *op <= self.applied.op) {
+            if let Some((_, origin, request)) = self.waiting.pop_front() {
+                self.request(now, origin, request, storage);
+            }
+        }
+    }
+
+    /// Answers every request that only waits: nothing of theirs was written.
+    pub(super) fn refuse_waiting(&mut self) {
+        for (_, origin, _) in std::mem::take(&mut self.waiting) {
+            self.reply(Reply::refused(&origin, ErrorCode::TransientNotAccepted));
+        }
+        for parked in std::mem::take(&mut self.parked).into_values() {
+            self.reply(Reply::refused(&parked.origin, ErrorCode::TransientNotAccepted));
+        }
+    }
+
+    /// Answers every request when the log takes no more: what is in flight may or may not be on disk.
+    pub(super) fn refuse_everything(&mut self) {
+        for pending in std::mem::take(&mut self.pending) {
+            match pending.waiter {
+                Waiter::Nobody => {}
+                Waiter::Client(origin) => self.reply(Reply::refused(&origin, ErrorCode::TransientNotCommitted)),
+                Waiter::Read(reply) => {
+                    let status = ErrorCode::TransientNotCommitted.code().into();
+                    let refused = iggy_protocol::header::ReplyHeader { status, ..*reply.header };
+                    let header = Box::new(refused.with_body_len(0));
+                    self.notices.push(Notice::Reply(Reply { ticket: reply.ticket, header, body: Vec::new() }));
+                }
+            }
+        }
+        self.refuse_waiting();
+    }
+}

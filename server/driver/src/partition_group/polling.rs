@@ -1,0 +1,268 @@
+//! Reads: from memory at once, from disk by one or a few bounded reads.
+
+use super::{Notice, PartitionGroup};
+use crate::request::{Origin, Poll, Reply};
+use bytes::{Bytes, BytesMut};
+use iggy_consensus::Now;
+use iggy_partition::index::GRANULARITY;
+use iggy_partition::operation::ConsumerKey;
+use iggy_partition::read::{Gathered, Limits};
+use iggy_partition::segments::Span;
+use iggy_protocol::codec::Encode;
+use iggy_protocol::context::PartitionContext;
+use iggy_protocol::error_code::ErrorCode;
+use iggy_protocol::limits::{HEADER_SIZE, POLL_HEAD_BYTES};
+use iggy_protocol::polling_strategy::PollingStrategy;
+use iggy_protocol::reply::message::PollHead;
+use iggy_protocol::reply::offset::ConsumerOffset;
+use iggy_storage::{Storage, StorageError};
+
+/// Where a read starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    /// At this offset.
+    Offset(u64),
+    /// At the first batch of this broker time or later.
+    Timestamp(u64),
+}
+
+/// A poll bound to an owner.
+#[derive(Debug)]
+pub(super) struct Served {
+    pub poll: Poll,
+    pub generation: u64,
+}
+
+/// A poll whose bytes are being read.
+#[derive(Debug)]
+pub(super) struct DiskRead {
+    origin: Origin,
+    served: Served,
+    gathered: Gathered,
+    from_timestamp: Option<u64>,
+    span: Span,
+    /// The segment vanished under an earlier read.
+    retried: bool,
+}
+
+impl PartitionGroup {
+    pub(super) fn poll(&mut self, now: Now, origin: Origin, poll: Poll, storage: &mut dyn Storage) {
+        if matches!(poll.consumer, ConsumerKey::External(_)) {
+            return self.reply(Reply::refused(&origin, ErrorCode::FeatureUnavailable));
+        }
+        let captured = origin.header.owner_generation.get();
+        let generation = match self.state.bind_owner(&poll.consumer, origin.member(), captured) {
+            Ok(generation) => generation,
+            Err(code) => return self.reply(Reply::refused(&origin, code)),
+        };
+        let start = self.start_of(&poll);
+        let waits = poll.wait > 0 && self.readable(start) < u64::from(poll.min_count);
+        let served = Served { poll, generation };
+        if waits {
+            self.park(now, origin, served, start);
+        } else {
+            self.serve(now, origin, served, start, storage);
+        }
+    }
+
+    pub(super) fn get_offset(&mut self, origin: &Origin, consumer: &ConsumerKey) {
+        if let Err(code) = self.state.bind_owner(consumer, origin.member(), origin.header.owner_generation.get()) {
+            return self.reply(Reply::refused(origin, code));
+        }
+        let body = self.state.offsets.get(consumer).map(|stored| {
+            let mut body = BytesMut::new();
+            ConsumerOffset {
+                partition_id: self.key.partition_id,
+                current_offset: self.state.current_offset(),
+                stored_offset: *stored,
+            }
+            .encode(&mut body);
+            body.freeze()
+        });
+        self.reply(Reply::read(origin, body.into_iter().collect()));
+    }
+
+    fn start_of(&self, poll: &Poll) -> Start {
+        let state = &self.state;
+        let offset = match poll.strategy {
+            PollingStrategy::Timestamp(timestamp) => return Start::Timestamp(timestamp),
+            PollingStrategy::Offset(offset) => offset,
+            PollingStrategy::First => state.log_start,
+            PollingStrategy::Last => state.next_offset.saturating_sub(u64::from(poll.count)),
+            PollingStrategy::Next => state.offsets.get(&poll.consumer).map_or(0, |stored| stored + 1),
+        };
+        Start::Offset(offset.max(state.log_start))
+    }
+
+    /// Messages that can be read from `start` on.
+    pub(super) fn readable(&self, start: Start) -> u64 {
+        match start {
+            Start::Offset(offset) => self.state.next_offset.saturating_sub(offset),
+            Start::Timestamp(timestamp) => match self.tail.offset_at(timestamp) {
+                Some(offset) => self.state.next_offset.saturating_sub(offset),
+                None if self.segments.last_timestamp() >= timestamp => self.state.messages(),
+                None => 0,
+            },
+        }
+    }
+
+    pub(super) fn serve(
+        &mut self,
+        now: Now,
+        origin: Origin,
+        served: Served,
+        start: Start,
+        storage: &mut dyn Storage,
+    ) {
+        let max_bytes = served.poll.max_bytes.min(self.config.read_bytes_max) as usize;
+        let limits = Limits { count: served.poll.count, max_bytes: max_bytes.saturating_sub(POLL_HEAD_BYTES) };
+        let (from, from_timestamp) = match start {
+            // What was removed since the poll came is gone; reading goes on after it.
+            Start::Offset(offset) => (offset.max(self.state.log_start), None),
+            Start::Timestamp(timestamp) => match self.tail.offset_at(timestamp) {
+                Some(offset) => (offset, None),
+                None => (self.state.log_start, Some(timestamp)),
+            },
+        };
+        let mut gathered = Gathered::new(from, limits);
+        if from_timestamp.is_none() && self.gather_from_memory(&mut gathered) {
+            return self.answer(now, &origin, served, gathered, storage);
+        }
+        let span = match from_timestamp {
+            Some(timestamp) => self.segments.span_at(timestamp),
+            None => self.segments.span_of(from),
+        };
+        match span.filter(|_| gathered.next_offset() < self.state.next_offset) {
+            Some(span) => {
+                let read = DiskRead { origin, served, gathered, from_timestamp, span, retried: false };
+                self.read_disk(read, 0, storage);
+            }
+            None => self.answer(now, &origin, served, gathered, storage),
+        }
+    }
+
+    /// Gathers from the tail; false when it does not reach back far enough.
+    fn gather_from_memory(&mut self, gathered: &mut Gathered) -> bool {
+        let end = self.state.next_offset;
+        let Some(batches) = self.tail.from(gathered.next_offset()) else { return false };
+        for batch in batches {
+            if gathered.is_full() {
+                break;
+            }
+            if let Err(error) = gathered.take_stored(batch, end) {
+                self.notices.push(Notice::Damaged(error.to_string()));
+                break;
+            }
+        }
+        true
+    }
+
+    /// Reads on from the span: at least `needed` bytes, at most what the reply can use.
+    fn read_disk(&mut self, read: DiskRead, needed: u64, storage: &mut dyn Storage) {
+        let wanted = read.gathered.bytes_left() as u64 + GRANULARITY + HEADER_SIZE as u64;
+        let wanted = wanted.min(u64::from(self.config.read_bytes_max)).max(needed).min(read.span.available);
+        let length = u32::try_from(wanted).unwrap_or(u32::MAX);
+        let number = self.number();
+        let job = self.segments.read(read.span, length, &mut self.log.numbers);
+        self.reads.insert(number, read);
+        self.log.read(number, job, storage);
+    }
+
+    pub(super) fn read_done(
+        &mut self,
+        now: Now,
+        number: u64,
+        result: Result<Vec<Bytes>, StorageError>,
+        storage: &mut dyn Storage,
+    ) {
+        let Some(mut read) = self.reads.remove(&number) else { return };
+        let chunk = match result.map(|mut chunks| chunks.pop()) {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => Bytes::new(),
+            Err(error) => return self.read_failed(now, read, &error, storage),
+        };
+        let end = self.state.next_offset;
+        let walked = read.gathered.take_chunk(&chunk, end, read.from_timestamp, self.config.verify_reads);
+        let walked = match walked {
+            Ok(walked) => walked,
+            Err(error) => {
+                self.notices.push(Notice::Damaged(format!("segment {}: {error}", read.span.base_offset)));
+                return self.reply(Reply::refused(&read.origin, ErrorCode::CannotReadMessage));
+            }
+        };
+        let passed = walked.passed as u64;
+        read.span = Span {
+            position: read.span.position + passed,
+            available: read.span.available - passed,
+            ..read.span
+        };
+        if read.gathered.messages > 0 {
+            // The rest of the reply may be in memory; more from disk is left to the next poll.
+            if !read.gathered.is_full() {
+                self.gather_from_memory(&mut read.gathered);
+            }
+            return self.answer(now, &read.origin, read.served, read.gathered, storage);
+        }
+        self.read_on(now, read, walked.needs, storage);
+    }
+
+    /// Nothing was found in a chunk: reads the rest of the segment, then the next one.
+    fn read_on(&mut self, now: Now, mut read: DiskRead, needs: Option<u64>, storage: &mut dyn Storage) {
+        if read.gathered.next_offset() >= self.state.next_offset || read.gathered.is_full() {
+            return self.answer(now, &read.origin, read.served, read.gathered, storage);
+        }
+        if read.span.available == 0 {
+            let Some(span) = self.segments.span_after(read.span.base_offset) else {
+                return self.answer(now, &read.origin, read.served, read.gathered, storage);
+            };
+            read.span = span;
+        }
+        self.read_disk(read, needs.unwrap_or(0), storage);
+    }
+
+    fn read_failed(&mut self, now: Now, read: DiskRead, error: &StorageError, storage: &mut dyn Storage) {
+        // Retention may have removed the segment meanwhile; then the log starts later now.
+        if !read.retried && read.gathered.messages == 0 && read.gathered.next_offset() < self.state.log_start {
+            let start = read.from_timestamp.map_or(Start::Offset(self.state.log_start), Start::Timestamp);
+            return self.serve(now, read.origin, read.served, start, storage);
+        }
+        self.notices.push(Notice::BackgroundFailed(error.clone()));
+        self.reply(Reply::refused(&read.origin, ErrorCode::CannotReadMessage));
+    }
+
+    fn answer(&mut self, now: Now, origin: &Origin, served: Served, gathered: Gathered, storage: &mut dyn Storage) {
+        let last_offset = gathered.last_offset;
+        let reply = self.poll_reply(origin, &served, gathered.messages, gathered.pieces);
+        match last_offset.filter(|_| served.poll.commit) {
+            Some(offset) => {
+                let (consumer, generation) = (served.poll.consumer, served.generation);
+                self.propose_read_offset(now, origin, consumer, offset, generation, reply, storage);
+            }
+            None => self.reply(reply),
+        }
+    }
+
+    pub(super) fn answer_empty(&mut self, origin: &Origin, served: &Served) {
+        let reply = self.poll_reply(origin, served, 0, Vec::new());
+        self.reply(reply);
+    }
+
+    fn poll_reply(&self, origin: &Origin, served: &Served, messages: u32, pieces: Vec<Bytes>) -> Reply {
+        let head = PollHead {
+            partition_id: self.key.partition_id,
+            current_offset: self.state.current_offset(),
+            messages_count: messages,
+            context: PartitionContext {
+                incarnation: self.key.incarnation,
+                owner_generation: served.generation,
+                metadata_op: served.poll.metadata_op,
+            },
+        };
+        let mut bytes = BytesMut::with_capacity(POLL_HEAD_BYTES);
+        head.encode(&mut bytes);
+        let mut body = Vec::with_capacity(pieces.len() + 1);
+        body.push(bytes.freeze());
+        body.extend(pieces);
+        Reply::read(origin, body)
+    }
+}
