@@ -26,7 +26,10 @@ pub struct Origin {
 impl Origin {
     /// Session of the request.
     pub fn member(&self) -> Member {
-        Member { client: self.header.client.get(), session: self.header.session.get() }
+        Member {
+            client: self.header.client.get(),
+            session: self.header.session.get(),
+        }
     }
 }
 
@@ -47,6 +50,8 @@ pub struct Poll {
     pub commit: bool,
     /// Microseconds to wait for `min_count` messages; 0 answers at once.
     pub wait: u64,
+    /// Whether there is room to wait; without it a poll that would have to is refused.
+    pub may_park: bool,
     /// Metadata position the request was resolved at; part of the reply's context.
     pub metadata_op: u64,
 }
@@ -99,7 +104,11 @@ impl Reply {
 
     /// A refusal before anything was written.
     pub fn refused(origin: &Origin, code: ErrorCode) -> Self {
-        Self::with(origin.ticket, ReplyHeader::uncommitted(&origin.header, code.code()), Vec::new())
+        Self::with(
+            origin.ticket,
+            ReplyHeader::uncommitted(&origin.header, code.code()),
+            Vec::new(),
+        )
     }
 
     /// An answer to a committed write.
@@ -109,7 +118,11 @@ impl Reply {
 
     fn with(ticket: Ticket, header: ReplyHeader, body: Vec<Bytes>) -> Self {
         let length = body.iter().map(Bytes::len).sum();
-        Self { ticket, header: Box::new(header.with_body_len(length)), body }
+        Self {
+            ticket,
+            header: Box::new(header.with_body_len(length)),
+            body,
+        }
     }
 }
 

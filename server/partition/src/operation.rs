@@ -26,7 +26,7 @@ impl ConsumerKey {
 }
 
 /// The session that owns a partition within a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Member {
     /// Identity the client chose.
     pub client: u128,

@@ -19,7 +19,11 @@ impl PartitionGroup {
     pub(super) fn committed(&mut self, now: Now, op: u64, storage: &mut dyn Storage) {
         let mut appended = false;
         let log_start = self.state.log_start;
-        while self.pending.front().is_some_and(|pending| pending.header.op.get() <= op) {
+        while self
+            .pending
+            .front()
+            .is_some_and(|pending| pending.header.op.get() <= op)
+        {
             let Some(pending) = self.pending.pop_front() else { break };
             appended |= matches!(pending.body, Body::Batch { .. });
             self.apply(pending);
@@ -84,9 +88,16 @@ impl PartitionGroup {
             Waiter::Read(reply) => match outcome {
                 // The owner changed between the read and its commit: nothing was stored, so nothing was read.
                 Outcome::Rejected(code) => {
-                    let refused = iggy_protocol::header::ReplyHeader { status: code.into(), ..*reply.header };
+                    let refused = iggy_protocol::header::ReplyHeader {
+                        status: code.into(),
+                        ..*reply.header
+                    };
                     let header = Box::new(refused.with_body_len(0));
-                    self.reply(Reply { ticket: reply.ticket, header, body: Vec::new() });
+                    self.reply(Reply {
+                        ticket: reply.ticket,
+                        header,
+                        body: Vec::new(),
+                    });
                 }
                 Outcome::Sent { .. } | Outcome::Done => self.reply(*reply),
             },
@@ -127,7 +138,10 @@ impl PartitionGroup {
             base_offset,
         };
         let mut body = BytesMut::new();
-        SendReply { confirmations: vec![confirmation] }.encode(&mut body);
+        SendReply {
+            confirmations: vec![confirmation],
+        }
+        .encode(&mut body);
         vec![body.freeze()]
     }
 
@@ -144,9 +158,7 @@ impl PartitionGroup {
         for (_, origin, _) in std::mem::take(&mut self.waiting) {
             self.reply(Reply::refused(&origin, ErrorCode::TransientNotAccepted));
         }
-        for parked in std::mem::take(&mut self.parked).into_values() {
-            self.reply(Reply::refused(&parked.origin, ErrorCode::TransientNotAccepted));
-        }
+        self.refuse_parked();
     }
 
     /// Answers every request when the log takes no more: what is in flight may or may not be on disk.
@@ -157,9 +169,16 @@ impl PartitionGroup {
                 Waiter::Client(origin) => self.reply(Reply::refused(&origin, ErrorCode::TransientNotCommitted)),
                 Waiter::Read(reply) => {
                     let status = ErrorCode::TransientNotCommitted.code().into();
-                    let refused = iggy_protocol::header::ReplyHeader { status, ..*reply.header };
+                    let refused = iggy_protocol::header::ReplyHeader {
+                        status,
+                        ..*reply.header
+                    };
                     let header = Box::new(refused.with_body_len(0));
-                    self.notices.push(Notice::Reply(Reply { ticket: reply.ticket, header, body: Vec::new() }));
+                    self.notices.push(Notice::Reply(Reply {
+                        ticket: reply.ticket,
+                        header,
+                        body: Vec::new(),
+                    }));
                 }
             }
         }

@@ -18,12 +18,13 @@ use iggy_consensus::{FenceReason, GroupId, LogEnd, Now, Replica, ReplicaConfig, 
 use iggy_journal::{BootId, FileNumbers, Loss, Policy};
 use iggy_metadata::PartitionKey;
 use iggy_partition::Settings;
+use iggy_partition::operation::Member;
 use iggy_partition::recovery::{RecoverError, recover};
 use iggy_partition::segments::Segments;
 use iggy_partition::state::{LogPosition, PartitionState};
 use iggy_partition::tail::Tail;
 use iggy_storage::image::Image;
-use iggy_storage::{Completion, Storage, StorageError};
+use iggy_storage::{Completion, Job, Step, Storage, StorageError};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -55,11 +56,15 @@ pub enum Notice {
     Reply(Reply),
     /// A poll was parked until this microsecond of the monotonic clock.
     Parked {
+        /// Whose poll.
+        member: Member,
         /// Deadline.
         deadline: u64,
         /// Names the poll for [`PartitionGroup::expire`].
         expiry: Expiry,
     },
+    /// A parked poll of this session was answered.
+    Unparked(Member),
     /// The partition takes no more writes.
     Fenced {
         /// Why.
@@ -104,7 +109,10 @@ pub struct PartitionGroup {
 
 /// Directory of a partition below the storage root.
 pub fn directory(key: &PartitionKey) -> String {
-    format!("streams/{}/topics/{}/partitions/{}-{}", key.stream_id, key.topic_id, key.partition_id, key.incarnation)
+    format!(
+        "streams/{}/topics/{}/partitions/{}-{}",
+        key.stream_id, key.topic_id, key.partition_id, key.incarnation
+    )
 }
 
 impl PartitionGroup {
@@ -121,18 +129,26 @@ impl PartitionGroup {
         let directory = directory(&key);
         let group = GroupId::partition(key.stream_id, key.topic_id, key.partition_id, key.incarnation);
         let fresh = VsrState::new(config.cluster, group, 0, 1);
-        let policy = Policy { boot: config.boot, volatile: settings.is_volatile() };
+        let policy = Policy {
+            boot: config.boot,
+            volatile: settings.is_volatile(),
+        };
         let mut numbers = FileNumbers::new(slot);
         let found = recover(image, &directory, fresh, policy, &settings, &mut numbers)?;
         let mut open = found.log.open;
         open.extend(found.open);
-        let replica_config = ReplicaConfig { pipeline_max: config.pipeline_max };
+        let replica_config = ReplicaConfig {
+            pipeline_max: config.pipeline_max,
+        };
         let superblock = *found.log.journal.superblock();
         let replica = Replica::recover(replica_config, superblock.state, found.log.end)
             .expect("a group of one starts from any state its superblock can hold");
         let due = (config.wal_bytes_max / 2).max(1);
         let log = GroupLog::new(slot, replica, found.log.journal, numbers, due, open, storage);
-        let applied_end = found.segments.end().map(|(segment, size)| LogPosition { segment, size });
+        let applied_end = found
+            .segments
+            .end()
+            .map(|(segment, size)| LogPosition { segment, size });
         let group = Self {
             key,
             settings,
@@ -229,6 +245,19 @@ impl PartitionGroup {
         self.stopping = true;
         self.refuse_waiting();
         self.finish_when_quiet(storage);
+    }
+
+    /// Answers every request because the partition is being deleted.
+    pub fn abandon(&mut self) {
+        self.unusable = true;
+        self.refuse_everything();
+    }
+
+    /// Steps that close its files.
+    pub fn close(&self) -> Job {
+        let mut job = self.log.close();
+        job.extend(self.segments.active_file().map(Step::Close));
+        job
     }
 
     fn finish_when_quiet(&mut self, storage: &mut dyn Storage) {

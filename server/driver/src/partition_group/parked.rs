@@ -1,9 +1,10 @@
 //! Polls that wait for messages.
 
-use super::PartitionGroup;
 use super::polling::{Served, Start};
-use crate::request::Origin;
+use super::{Notice, PartitionGroup};
+use crate::request::{Origin, Reply};
 use iggy_consensus::Now;
+use iggy_protocol::error_code::ErrorCode;
 use iggy_storage::Storage;
 
 /// A parked poll, for its deadline.
@@ -29,8 +30,39 @@ impl PartitionGroup {
         let number = self.number();
         let deadline = now.monotonic.saturating_add(served.poll.wait);
         let log_bytes = self.segments.size();
-        self.parked.insert(number, ParkedPoll { origin, served, start, log_bytes });
-        self.notices.push(super::Notice::Parked { deadline, expiry: Expiry(number) });
+        let member = origin.member();
+        self.parked.insert(
+            number,
+            ParkedPoll {
+                origin,
+                served,
+                start,
+                log_bytes,
+            },
+        );
+        self.notices.push(Notice::Parked {
+            member,
+            deadline,
+            expiry: Expiry(number),
+        });
+    }
+
+    fn unpark(&mut self, number: u64) -> Option<ParkedPoll> {
+        let parked = self.parked.remove(&number)?;
+        self.notices.push(Notice::Unparked(parked.origin.member()));
+        Some(parked)
+    }
+
+    /// Refuses every poll that waits here: nothing of theirs was written.
+    pub(super) fn refuse_parked(&mut self) {
+        let numbers: Vec<u64> = self.parked.keys().copied().collect();
+        for parked in numbers
+            .into_iter()
+            .filter_map(|number| self.unpark(number))
+            .collect::<Vec<_>>()
+        {
+            self.reply(Reply::refused(&parked.origin, ErrorCode::TransientNotAccepted));
+        }
     }
 
     /// Serves the polls that have enough since messages were appended.
@@ -45,8 +77,12 @@ impl PartitionGroup {
             readable >= u64::from(parked.served.poll.min_count)
                 || (readable > 0 && arrived >= u64::from(parked.served.poll.max_bytes))
         };
-        let ready: Vec<u64> =
-            self.parked.iter().filter(|(_, parked)| enough(parked)).map(|(number, _)| *number).collect();
+        let ready: Vec<u64> = self
+            .parked
+            .iter()
+            .filter(|(_, parked)| enough(parked))
+            .map(|(number, _)| *number)
+            .collect();
         for number in ready {
             self.expire(now, Expiry(number), storage);
         }
@@ -54,7 +90,7 @@ impl PartitionGroup {
 
     /// Ends the wait of a poll: it is answered with what there is. Does nothing for one that was answered before.
     pub fn expire(&mut self, now: Now, expiry: Expiry, storage: &mut dyn Storage) {
-        if let Some(parked) = self.parked.remove(&expiry.0) {
+        if let Some(parked) = self.unpark(expiry.0) {
             self.serve(now, parked.origin, parked.served, parked.start, storage);
         }
     }
@@ -66,8 +102,14 @@ impl PartitionGroup {
             let header = &parked.origin.header;
             header.client.get() == client && header.session.get() == session && header.request.get() == request
         };
-        let found = self.parked.iter().find(|(_, parked)| asked(parked)).map(|(number, _)| *number);
-        let Some(parked) = found.and_then(|number| self.parked.remove(&number)) else { return false };
+        let found = self
+            .parked
+            .iter()
+            .find(|(_, parked)| asked(parked))
+            .map(|(number, _)| *number);
+        let Some(parked) = found.and_then(|number| self.unpark(number)) else {
+            return false;
+        };
         self.answer_empty(&parked.origin, &parked.served);
         true
     }

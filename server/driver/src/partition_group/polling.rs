@@ -58,7 +58,9 @@ impl PartitionGroup {
         let start = self.start_of(&poll);
         let waits = poll.wait > 0 && self.readable(start) < u64::from(poll.min_count);
         let served = Served { poll, generation };
-        if waits {
+        if waits && !served.poll.may_park {
+            self.reply(Reply::refused(&origin, ErrorCode::DeferredPollCapacityExceeded));
+        } else if waits {
             self.park(now, origin, served, start);
         } else {
             self.serve(now, origin, served, start, storage);
@@ -66,7 +68,10 @@ impl PartitionGroup {
     }
 
     pub(super) fn get_offset(&mut self, origin: &Origin, consumer: &ConsumerKey) {
-        if let Err(code) = self.state.bind_owner(consumer, origin.member(), origin.header.owner_generation.get()) {
+        if let Err(code) = self
+            .state
+            .bind_owner(consumer, origin.member(), origin.header.owner_generation.get())
+        {
             return self.reply(Reply::refused(origin, code));
         }
         let body = self.state.offsets.get(consumer).map(|stored| {
@@ -106,16 +111,12 @@ impl PartitionGroup {
         }
     }
 
-    pub(super) fn serve(
-        &mut self,
-        now: Now,
-        origin: Origin,
-        served: Served,
-        start: Start,
-        storage: &mut dyn Storage,
-    ) {
+    pub(super) fn serve(&mut self, now: Now, origin: Origin, served: Served, start: Start, storage: &mut dyn Storage) {
         let max_bytes = served.poll.max_bytes.min(self.config.read_bytes_max) as usize;
-        let limits = Limits { count: served.poll.count, max_bytes: max_bytes.saturating_sub(POLL_HEAD_BYTES) };
+        let limits = Limits {
+            count: served.poll.count,
+            max_bytes: max_bytes.saturating_sub(POLL_HEAD_BYTES),
+        };
         let (from, from_timestamp) = match start {
             // What was removed since the poll came is gone; reading goes on after it.
             Start::Offset(offset) => (offset.max(self.state.log_start), None),
@@ -134,7 +135,14 @@ impl PartitionGroup {
         };
         match span.filter(|_| gathered.next_offset() < self.state.next_offset) {
             Some(span) => {
-                let read = DiskRead { origin, served, gathered, from_timestamp, span, retried: false };
+                let read = DiskRead {
+                    origin,
+                    served,
+                    gathered,
+                    from_timestamp,
+                    span,
+                    retried: false,
+                };
                 self.read_disk(read, 0, storage);
             }
             None => self.answer(now, &origin, served, gathered, storage),
@@ -144,7 +152,9 @@ impl PartitionGroup {
     /// Gathers from the tail; false when it does not reach back far enough.
     fn gather_from_memory(&mut self, gathered: &mut Gathered) -> bool {
         let end = self.state.next_offset;
-        let Some(batches) = self.tail.from(gathered.next_offset()) else { return false };
+        let Some(batches) = self.tail.from(gathered.next_offset()) else {
+            return false;
+        };
         for batch in batches {
             if gathered.is_full() {
                 break;
@@ -160,7 +170,10 @@ impl PartitionGroup {
     /// Reads on from the span: at least `needed` bytes, at most what the reply can use.
     fn read_disk(&mut self, read: DiskRead, needed: u64, storage: &mut dyn Storage) {
         let wanted = read.gathered.bytes_left() as u64 + GRANULARITY + HEADER_SIZE as u64;
-        let wanted = wanted.min(u64::from(self.config.read_bytes_max)).max(needed).min(read.span.available);
+        let wanted = wanted
+            .min(u64::from(self.config.read_bytes_max))
+            .max(needed)
+            .min(read.span.available);
         let length = u32::try_from(wanted).unwrap_or(u32::MAX);
         let number = self.number();
         let job = self.segments.read(read.span, length, &mut self.log.numbers);
@@ -175,18 +188,23 @@ impl PartitionGroup {
         result: Result<Vec<Bytes>, StorageError>,
         storage: &mut dyn Storage,
     ) {
-        let Some(mut read) = self.reads.remove(&number) else { return };
+        let Some(mut read) = self.reads.remove(&number) else {
+            return;
+        };
         let chunk = match result.map(|mut chunks| chunks.pop()) {
             Ok(Some(chunk)) => chunk,
             Ok(None) => Bytes::new(),
             Err(error) => return self.read_failed(now, read, &error, storage),
         };
         let end = self.state.next_offset;
-        let walked = read.gathered.take_chunk(&chunk, end, read.from_timestamp, self.config.verify_reads);
+        let walked = read
+            .gathered
+            .take_chunk(&chunk, end, read.from_timestamp, self.config.verify_reads);
         let walked = match walked {
             Ok(walked) => walked,
             Err(error) => {
-                self.notices.push(Notice::Damaged(format!("segment {}: {error}", read.span.base_offset)));
+                self.notices
+                    .push(Notice::Damaged(format!("segment {}: {error}", read.span.base_offset)));
                 return self.reply(Reply::refused(&read.origin, ErrorCode::CannotReadMessage));
             }
         };
@@ -223,7 +241,9 @@ impl PartitionGroup {
     fn read_failed(&mut self, now: Now, read: DiskRead, error: &StorageError, storage: &mut dyn Storage) {
         // Retention may have removed the segment meanwhile; then the log starts later now.
         if !read.retried && read.gathered.messages == 0 && read.gathered.next_offset() < self.state.log_start {
-            let start = read.from_timestamp.map_or(Start::Offset(self.state.log_start), Start::Timestamp);
+            let start = read
+                .from_timestamp
+                .map_or(Start::Offset(self.state.log_start), Start::Timestamp);
             return self.serve(now, read.origin, read.served, start, storage);
         }
         self.notices.push(Notice::BackgroundFailed(error.clone()));

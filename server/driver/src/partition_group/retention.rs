@@ -33,8 +33,15 @@ impl PartitionGroup {
 
     /// First offset to keep after dropping the `count` oldest sealed segments.
     pub fn offset_after_segments(&self, count: u32) -> u64 {
-        let committed = self.segments.sealed().iter().filter(|segment| segment.index.end_offset <= self.state.next_offset);
-        committed.take(count as usize).last().map_or(self.state.log_start, |segment| segment.index.end_offset)
+        let committed = self
+            .segments
+            .sealed()
+            .iter()
+            .filter(|segment| segment.index.end_offset <= self.state.next_offset);
+        committed
+            .take(count as usize)
+            .last()
+            .map_or(self.state.log_start, |segment| segment.index.end_offset)
     }
 
     /// Drops messages before an offset. False when there is nothing to drop, or no room in the log now.
@@ -58,10 +65,19 @@ impl PartitionGroup {
         member: Option<Member>,
         storage: &mut dyn Storage,
     ) -> bool {
-        if self.state.owners.get(&group).is_some_and(|owner| owner.generation >= generation) {
+        if self
+            .state
+            .owners
+            .get(&group)
+            .is_some_and(|owner| owner.generation >= generation)
+        {
             return true;
         }
-        let body = PartitionOperation::InstallOwner { group, generation, member };
+        let body = PartitionOperation::InstallOwner {
+            group,
+            generation,
+            member,
+        };
         self.propose_internal(now, Operation::InstallConsumerGroupOwner.code(), &body, storage)
     }
 

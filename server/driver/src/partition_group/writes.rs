@@ -48,7 +48,13 @@ struct Identity {
 }
 
 impl Identity {
-    const NODE: Self = Self { client: 0, request_checksum: 0, session: 0, request: 0, user_id: 0 };
+    const NODE: Self = Self {
+        client: 0,
+        request_checksum: 0,
+        session: 0,
+        request: 0,
+        user_id: 0,
+    };
 
     fn of(origin: &Origin) -> Self {
         Self {
@@ -90,7 +96,9 @@ impl PartitionGroup {
             | PartitionRequest::GetOffset { consumer } => consumer,
             PartitionRequest::Poll(poll) => &poll.consumer,
         };
-        let ConsumerKey::Group(group) = consumer else { return None };
+        let ConsumerKey::Group(group) = consumer else {
+            return None;
+        };
         let installs = |pending: &&Pending| match &pending.body {
             Body::Inline(bytes) if pending.header.operation == Operation::InstallConsumerGroupOwner.code() => {
                 matches!(PartitionOperation::decode(bytes),
@@ -98,7 +106,11 @@ impl PartitionGroup {
             }
             _ => false,
         };
-        self.pending.iter().rev().find(installs).map(|pending| pending.header.op.get())
+        self.pending
+            .iter()
+            .rev()
+            .find(installs)
+            .map(|pending| pending.header.op.get())
     }
 
     fn write(&mut self, now: Now, origin: Origin, request: PartitionRequest, storage: &mut dyn Storage) {
@@ -117,7 +129,16 @@ impl PartitionGroup {
                 let identity = Identity::of(&origin);
                 let refused = Reply::refused(&origin, ErrorCode::TransientNotAccepted);
                 let waiter = Waiter::Client(origin);
-                let proposed = self.propose(now, identity, operation, owner_generation, body, barrier, waiter, storage);
+                let proposed = self.propose(
+                    now,
+                    identity,
+                    operation,
+                    owner_generation,
+                    body,
+                    barrier,
+                    waiter,
+                    storage,
+                );
                 if proposed.is_err() {
                     self.reply(refused);
                 }
@@ -155,7 +176,10 @@ impl PartitionGroup {
             return Err(ErrorCode::ConsumerGroupPartitionNotOwned);
         }
         if let Some(section) = header.producer() {
-            let mut in_flight = self.pending.iter().filter_map(|pending| batch_header(&pending.body)?.producer());
+            let mut in_flight = self
+                .pending
+                .iter()
+                .filter_map(|pending| batch_header(&pending.body)?.producer());
             if in_flight.any(|other| other.producer_id == section.producer_id) {
                 return Err(ErrorCode::TransientNotCommitted);
             }
@@ -166,13 +190,30 @@ impl PartitionGroup {
         }
         let frames = batch.slice(HEADER_SIZE..);
         let checksums = Frames::new(&frames).map(|frame| frame.checksum());
-        stamp_header(&mut header, self.settings.partition_id, self.proposed_offset(), timestamp, checksums);
-        Ok((Body::Batch { header: Bytes::copy_from_slice(header.as_array()), frames }, 0, barrier))
+        stamp_header(
+            &mut header,
+            self.settings.partition_id,
+            self.proposed_offset(),
+            timestamp,
+            checksums,
+        );
+        Ok((
+            Body::Batch {
+                header: Bytes::copy_from_slice(header.as_array()),
+                frames,
+            },
+            0,
+            barrier,
+        ))
     }
 
     /// Offset of the next message, counting batches in flight.
     fn proposed_offset(&self) -> u64 {
-        let newest = self.pending.iter().rev().find_map(|pending| batch_header(&pending.body));
+        let newest = self
+            .pending
+            .iter()
+            .rev()
+            .find_map(|pending| batch_header(&pending.body));
         newest.map_or(self.state.next_offset, |header| {
             header.base_offset.get() + u64::from(header.message_count.get())
         })
@@ -188,7 +229,11 @@ impl PartitionGroup {
         let generation = self.state.bind_owner(&consumer, origin.member(), captured)?;
         self.state.admit_store(&consumer, offset)?;
         let operation = PartitionOperation::StoreOffset { consumer, offset };
-        Ok((Body::Inline(operation.encode().into()), generation, self.offset_barrier()))
+        Ok((
+            Body::Inline(operation.encode().into()),
+            generation,
+            self.offset_barrier(),
+        ))
     }
 
     fn admit_delete(&self, origin: &Origin, consumer: ConsumerKey) -> Result<(Body, u64, Barrier), ErrorCode> {
@@ -196,7 +241,11 @@ impl PartitionGroup {
         let generation = self.state.bind_owner(&consumer, origin.member(), captured)?;
         self.state.admit_delete(&consumer)?;
         let operation = PartitionOperation::DeleteOffset { consumer };
-        Ok((Body::Inline(operation.encode().into()), generation, self.offset_barrier()))
+        Ok((
+            Body::Inline(operation.encode().into()),
+            generation,
+            self.offset_barrier(),
+        ))
     }
 
     fn offset_barrier(&self) -> Barrier {
@@ -218,10 +267,16 @@ impl PartitionGroup {
         let refused = Reply::refused(origin, ErrorCode::TransientNotAccepted);
         let barrier = self.offset_barrier();
         // The read is not a numbered write: it has no receipt, and asking again reads on.
-        let identity = Identity { user_id: origin.user_id, ..Identity::NODE };
+        let identity = Identity {
+            user_id: origin.user_id,
+            ..Identity::NODE
+        };
         let waiter = Waiter::Read(Box::new(reply));
         let operation = Operation::StoreConsumerOffset.code();
-        if self.propose(now, identity, operation, generation, body, barrier, waiter, storage).is_err() {
+        if self
+            .propose(now, identity, operation, generation, body, barrier, waiter, storage)
+            .is_err()
+        {
             self.reply(refused);
         }
     }
@@ -237,7 +292,8 @@ impl PartitionGroup {
         let body = Body::Inline(body.encode().into());
         let barrier = self.offset_barrier();
         let waiter = Waiter::Nobody;
-        self.propose(now, Identity::NODE, operation, 0, body, barrier, waiter, storage).is_ok()
+        self.propose(now, Identity::NODE, operation, 0, body, barrier, waiter, storage)
+            .is_ok()
     }
 
     #[allow(clippy::too_many_arguments)] // The facts of one proposal, from three different callers.
@@ -270,7 +326,12 @@ impl PartitionGroup {
         let mut place = |numbers: &mut FileNumbers, body: &Body| place(segments, numbers, body, &mut sealed);
         let header = self.log.propose(now, proposal, storage, &mut place)?;
         let end = self.segments.end().map(|(segment, size)| LogPosition { segment, size });
-        self.pending.push_back(Pending { header, body, end, waiter });
+        self.pending.push_back(Pending {
+            header,
+            body,
+            end,
+            waiter,
+        });
         if let Some(sealed) = sealed {
             self.log.retire(sealed.file);
             let job = self.segments.write_index(sealed, &mut self.log.numbers);
@@ -294,9 +355,15 @@ fn place(
     body: &Body,
     sealed: &mut Option<Sealed>,
 ) -> Option<Placed> {
-    let Body::Batch { header, frames } = body else { return None };
+    let Body::Batch { header, frames } = body else {
+        return None;
+    };
     let stamped = batch_header(body)?;
     let placement = segments.place(stamped, header.clone(), frames.clone(), numbers);
     *sealed = placement.sealed;
-    Some(Placed { location: placement.location, file: placement.file, steps: placement.steps })
+    Some(Placed {
+        location: placement.location,
+        file: placement.file,
+        steps: placement.steps,
+    })
 }

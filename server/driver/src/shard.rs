@@ -1,0 +1,449 @@
+//! A shard: the groups one thread hosts, their timers, and the disk they share.
+//!
+//! Requests, orders and the end of disk jobs come in; replies and news go out through [`Shard::outputs`]. Nothing here
+//! knows threads, sockets or a clock: whoever runs the shard brings the time.
+
+use crate::controller::Order;
+use crate::metadata_group::{MetadataError, MetadataGroup, MetadataNotice};
+use crate::partition_group::{Expiry, Notice, PartitionConfig, PartitionGroup, directory};
+use crate::request::{Origin, PartitionRequest, Reply, Ticket};
+use iggy_consensus::Now;
+use iggy_journal::Loss;
+use iggy_metadata::{Change, PartitionKey, RequestKey};
+use iggy_partition::operation::Member;
+use iggy_partition::recovery::RecoverError;
+use iggy_protocol::error_code::ErrorCode;
+use iggy_storage::image::Image;
+use iggy_storage::{Completion, IoToken, Job, LaneId, Step, Storage};
+use std::cmp::Reverse;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+/// Jobs of the shard itself, which nobody waits for.
+const SHARD_SLOT: u64 = u32::MAX as u64;
+
+/// Limits of a shard.
+#[derive(Clone, Copy, Debug)]
+pub struct ShardConfig {
+    /// Facts of its partitions.
+    pub partition: PartitionConfig,
+    /// Polls parked at once.
+    pub parked_max: usize,
+    /// Polls parked at once by one session.
+    pub parked_per_session_max: usize,
+    /// Microseconds a poll is parked at most; longer waits are shortened.
+    pub parked_wait_max: u64,
+}
+
+/// What a shard has to say.
+#[derive(Debug)]
+pub enum Output {
+    /// A reply for whoever holds its ticket.
+    Reply(Reply),
+    /// News of the metadata group.
+    Metadata(MetadataNotice),
+    /// The end of the oldest sealed segments, as asked.
+    SegmentsEnd {
+        /// Who asked.
+        ticket: Ticket,
+        /// First offset to keep.
+        before: Result<u64, ErrorCode>,
+    },
+    /// Something an operator should see.
+    Event(PartitionEvent),
+    /// Every group has stopped.
+    Stopped,
+}
+
+/// Something of a partition that an operator should see.
+#[derive(Debug)]
+pub enum PartitionEvent {
+    /// The partition cannot be used; its directory is left as it is.
+    Refused(PartitionKey, RecoverError),
+    /// Writes may be lost, within what the partition promised.
+    Lost(PartitionKey, Loss),
+    /// Anything else.
+    Trouble(PartitionKey, String),
+}
+
+/// See the module's page.
+pub struct Shard<S> {
+    config: ShardConfig,
+    storage: S,
+    metadata: Option<MetadataGroup>,
+    partitions: BTreeMap<u32, PartitionGroup>,
+    slots: BTreeMap<PartitionKey, u32>,
+    /// Partitions that could not be opened.
+    refused: BTreeMap<PartitionKey, ErrorCode>,
+    next_slot: u32,
+    deadlines: BinaryHeap<Reverse<(u64, u32, Expiry)>>,
+    parked: usize,
+    parked_by: BTreeMap<Member, usize>,
+    /// Orders that found the log of their partition full.
+    orders: VecDeque<Order>,
+    outputs: Vec<Output>,
+    completions: Vec<Completion>,
+    stopping: bool,
+    stopped_groups: usize,
+}
+
+impl<S: Storage> Shard<S> {
+    /// A shard without groups.
+    pub fn new(config: ShardConfig, storage: S) -> Self {
+        Self {
+            config,
+            storage,
+            metadata: None,
+            partitions: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            next_slot: 0,
+            deadlines: BinaryHeap::new(),
+            parked: 0,
+            parked_by: BTreeMap::new(),
+            orders: VecDeque::new(),
+            outputs: Vec::new(),
+            completions: Vec::new(),
+            stopping: false,
+            stopped_groups: 0,
+        }
+    }
+
+    /// Hosts the metadata group here.
+    pub fn open_metadata(&mut self, pipeline_max: usize, image: &dyn Image) -> Result<(), MetadataError> {
+        let PartitionConfig { cluster, boot, .. } = self.config.partition;
+        self.metadata = Some(MetadataGroup::open(
+            cluster,
+            boot,
+            pipeline_max,
+            image,
+            &mut self.storage,
+        )?);
+        Ok(())
+    }
+
+    /// The metadata group, where it is hosted.
+    pub fn metadata(&self) -> Option<&MetadataGroup> {
+        self.metadata.as_ref()
+    }
+
+    /// Partitions hosted here.
+    pub fn partitions(&self) -> impl Iterator<Item = &PartitionGroup> {
+        self.partitions.values()
+    }
+
+    /// Polls parked here.
+    pub fn parked(&self) -> usize {
+        self.parked
+    }
+
+    /// Moves what the shard has to say to the end of `out`.
+    pub fn outputs(&mut self, out: &mut Vec<Output>) {
+        out.append(&mut self.outputs);
+    }
+
+    /// When [`tick`](Self::tick) is wanted next, in microseconds of the monotonic clock.
+    pub fn next_deadline(&self) -> Option<u64> {
+        self.deadlines.peek().map(|Reverse((deadline, ..))| *deadline)
+    }
+
+    /// Ends the waits whose deadline has come.
+    pub fn tick(&mut self, now: Now) {
+        while let Some(Reverse((deadline, slot, expiry))) = self.deadlines.peek().copied() {
+            if deadline > now.monotonic {
+                break;
+            }
+            self.deadlines.pop();
+            if let Some(group) = self.partitions.get_mut(&slot) {
+                group.expire(now, expiry, &mut self.storage);
+            }
+            self.collect(slot);
+        }
+    }
+
+    /// Proposes a metadata change.
+    pub fn change(&mut self, now: Now, ticket: Option<Ticket>, request: RequestKey, change: Change) {
+        if let Some(metadata) = &mut self.metadata {
+            metadata.propose(now, ticket, request, change, &mut self.storage);
+        }
+        self.collect_metadata();
+    }
+
+    /// Takes a request for a partition.
+    pub fn request(&mut self, now: Now, key: PartitionKey, origin: Origin, mut request: PartitionRequest) {
+        let Some(slot) = self.slots.get(&key).copied() else {
+            let code = self.refused.get(&key).copied().unwrap_or(ErrorCode::HistoryUnavailable);
+            return self.outputs.push(Output::Reply(Reply::refused(&origin, code)));
+        };
+        if let PartitionRequest::Poll(poll) = &mut request {
+            poll.wait = poll.wait.min(self.config.parked_wait_max);
+            poll.may_park = self.may_park(origin.member());
+        }
+        if let Some(group) = self.partitions.get_mut(&slot) {
+            group.request(now, origin, request, &mut self.storage);
+        }
+        self.collect(slot);
+    }
+
+    fn may_park(&self, member: Member) -> bool {
+        let of_session = self.parked_by.get(&member).copied().unwrap_or(0);
+        self.parked < self.config.parked_max && of_session < self.config.parked_per_session_max
+    }
+
+    /// Ends the wait of a poll that its client no longer wants (wire 7.6). Unknown polls are ignored.
+    pub fn cancel(&mut self, client: u128, session: u64, request: u64) {
+        let found = self
+            .partitions
+            .iter_mut()
+            .find_map(|(slot, group)| (group.parked() > 0 && group.cancel(client, session, request)).then_some(*slot));
+        if let Some(slot) = found {
+            self.collect(slot);
+        }
+    }
+
+    /// Asks where the oldest sealed segments of a partition end.
+    pub fn segments_end(&mut self, ticket: Ticket, key: &PartitionKey, count: u32) {
+        let group = self.slots.get(key).and_then(|slot| self.partitions.get(slot));
+        let before = group
+            .map(|group| group.offset_after_segments(count))
+            .ok_or(ErrorCode::PartitionHistoryChanged);
+        self.outputs.push(Output::SegmentsEnd { ticket, before });
+    }
+
+    /// Drops expired messages and those beyond their partition's share.
+    pub fn retain(&mut self, now: Now) {
+        for group in self.partitions.values_mut() {
+            group.retain(now, &mut self.storage);
+        }
+        self.collect_all();
+    }
+
+    /// Takes an order that follows from the metadata. `image` is the directory the storage writes to.
+    pub fn order(&mut self, now: Now, order: Order, image: &dyn Image) {
+        match order {
+            Order::Open {
+                key,
+                settings,
+                counters,
+            } => self.open(key, settings, counters, image),
+            Order::Delete { key } => self.delete(&key),
+            Order::Configure { key, settings } => {
+                if let Some(group) = self.group_mut(&key) {
+                    group.set_settings(settings);
+                }
+            }
+            other => {
+                self.orders.push_back(other);
+                self.give_orders(now);
+            }
+        }
+    }
+
+    fn group_mut(&mut self, key: &PartitionKey) -> Option<&mut PartitionGroup> {
+        self.slots.get(key).and_then(|slot| self.partitions.get_mut(slot))
+    }
+
+    fn open(
+        &mut self,
+        key: PartitionKey,
+        settings: iggy_partition::Settings,
+        counters: std::sync::Arc<crate::counters::PartitionCounters>,
+        image: &dyn Image,
+    ) {
+        if self.slots.contains_key(&key) {
+            return;
+        }
+        self.next_slot += 1;
+        let slot = self.next_slot;
+        let config = self.config.partition;
+        match PartitionGroup::open(key, slot, settings, config, image, counters, &mut self.storage) {
+            Ok((group, loss)) => {
+                self.partitions.insert(slot, group);
+                self.slots.insert(key, slot);
+                if let Some(loss) = loss {
+                    self.outputs.push(Output::Event(PartitionEvent::Lost(key, loss)));
+                }
+            }
+            Err(error) => {
+                self.refused.insert(key, ErrorCode::CannotOpenPartitionLogFile);
+                self.outputs.push(Output::Event(PartitionEvent::Refused(key, error)));
+            }
+        }
+    }
+
+    fn delete(&mut self, key: &PartitionKey) {
+        self.refused.remove(key);
+        let mut job = Job::new();
+        let mut lane = LaneId(SHARD_SLOT << 8);
+        if let Some(slot) = self.slots.remove(key)
+            && let Some(mut group) = self.partitions.remove(&slot)
+        {
+            group.abandon();
+            let mut notices = Vec::new();
+            group.take_notices(&mut notices);
+            job = group.close();
+            // The append lane of the partition runs what it still holds first: nothing comes back after the removal.
+            lane = LaneId(u64::from(slot) << 8);
+            notices.into_iter().for_each(|notice| self.notice(slot, *key, notice));
+        }
+        job.push(Step::RemoveDirectory(directory(key)));
+        self.storage.submit(lane, IoToken(SHARD_SLOT << 32), job);
+    }
+
+    /// Gives orders to their partitions until one has no room.
+    fn give_orders(&mut self, now: Now) {
+        for _ in 0..self.orders.len() {
+            let Some(order) = self.orders.pop_front() else { break };
+            if !self.give(now, &order) {
+                self.orders.push_back(order);
+            }
+        }
+        self.collect_all();
+    }
+
+    /// True when the order is done, or has nobody to go to.
+    fn give(&mut self, now: Now, order: &Order) -> bool {
+        let Self {
+            slots,
+            partitions,
+            storage,
+            ..
+        } = self;
+        if let Order::RetireSession(member) = order {
+            return partitions
+                .values_mut()
+                .all(|group| group.fenced().is_some() || group.retire_session(now, *member, storage));
+        }
+        let group = order.key().and_then(|key| partitions.get_mut(slots.get(&key)?));
+        let Some(group) = group.filter(|group| group.fenced().is_none()) else {
+            return true;
+        };
+        match order {
+            Order::InstallOwner {
+                group: id,
+                generation,
+                member,
+                ..
+            } => group.install_owner(now, *id, *generation, *member, storage),
+            Order::RetireGroup {
+                group: id, generation, ..
+            } => group.retire_group(now, *id, *generation, storage),
+            Order::Truncate { before, .. } => {
+                group.state().log_start >= *before || group.truncate(now, *before, storage)
+            }
+            Order::Open { .. } | Order::Delete { .. } | Order::Configure { .. } | Order::RetireSession(_) => true,
+        }
+    }
+
+    /// Takes every disk job that has ended.
+    pub fn complete(&mut self, now: Now) {
+        let mut completions = std::mem::take(&mut self.completions);
+        self.storage.completions(&mut completions);
+        for completion in completions.drain(..) {
+            let slot = completion.token.0 >> 32;
+            if slot == 0 {
+                if let Some(metadata) = &mut self.metadata {
+                    metadata.completed(now, completion, &mut self.storage);
+                }
+                self.collect_metadata();
+            } else if let Some(group) = self.partitions.get_mut(&(slot as u32)) {
+                group.completed(now, completion, &mut self.storage);
+                self.collect(slot as u32);
+            }
+        }
+        self.completions = completions;
+        if !self.orders.is_empty() {
+            self.give_orders(now);
+        }
+    }
+
+    /// Stops every group in order; [`Output::Stopped`] says when all have.
+    pub fn stop(&mut self) {
+        self.stopping = true;
+        if let Some(metadata) = &mut self.metadata {
+            metadata.stop(&mut self.storage);
+        }
+        for group in self.partitions.values_mut() {
+            group.stop(&mut self.storage);
+        }
+        self.collect_metadata();
+        self.collect_all();
+        self.say_when_stopped();
+    }
+
+    fn say_when_stopped(&mut self) {
+        let groups = self.partitions.len() + usize::from(self.metadata.is_some());
+        if self.stopping && self.stopped_groups == groups {
+            self.stopping = false;
+            self.outputs.push(Output::Stopped);
+        }
+    }
+
+    fn collect_all(&mut self) {
+        let slots: Vec<u32> = self.partitions.keys().copied().collect();
+        slots.into_iter().for_each(|slot| self.collect(slot));
+    }
+
+    fn collect(&mut self, slot: u32) {
+        let mut notices = Vec::new();
+        let Some(group) = self.partitions.get_mut(&slot) else {
+            return;
+        };
+        let key = group.key();
+        group.take_notices(&mut notices);
+        for notice in notices {
+            self.notice(slot, key, notice);
+        }
+    }
+
+    fn notice(&mut self, slot: u32, key: PartitionKey, notice: Notice) {
+        let trouble = |text| Output::Event(PartitionEvent::Trouble(key, text));
+        let output = match notice {
+            Notice::Reply(reply) => Output::Reply(reply),
+            Notice::Parked {
+                member,
+                deadline,
+                expiry,
+            } => {
+                self.parked += 1;
+                *self.parked_by.entry(member).or_default() += 1;
+                return self.deadlines.push(Reverse((deadline, slot, expiry)));
+            }
+            Notice::Unparked(member) => return self.unparked(member),
+            Notice::Fenced { reason, cause } => trouble(format!("takes no more writes: {reason}: {cause}")),
+            Notice::OpenFailed(error) => trouble(format!("cannot be opened: {error}")),
+            Notice::BackgroundFailed(error) => trouble(error.to_string()),
+            Notice::Damaged(text) => trouble(text),
+            Notice::Stopped => {
+                self.stopped_groups += 1;
+                return self.say_when_stopped();
+            }
+        };
+        self.outputs.push(output);
+    }
+
+    fn unparked(&mut self, member: Member) {
+        self.parked -= 1;
+        if let Entry::Occupied(mut of_session) = self.parked_by.entry(member) {
+            *of_session.get_mut() -= 1;
+            if *of_session.get() == 0 {
+                of_session.remove();
+            }
+        }
+    }
+
+    fn collect_metadata(&mut self) {
+        let mut notices = Vec::new();
+        if let Some(metadata) = &mut self.metadata {
+            metadata.take_notices(&mut notices);
+        }
+        for notice in notices {
+            if matches!(notice, MetadataNotice::Stopped) {
+                self.stopped_groups += 1;
+                self.say_when_stopped();
+            } else {
+                self.outputs.push(Output::Metadata(notice));
+            }
+        }
+    }
+}
