@@ -52,22 +52,22 @@ pub enum MetadataError {
 pub enum MetadataNotice {
     /// A change was applied; the state is already new.
     Applied {
-        /// Who proposed it, unless it was the node itself.
-        ticket: Option<Ticket>,
+        /// Who proposed it.
+        ticket: Ticket,
         /// Answer and consequences.
         applied: Applied,
     },
     /// A change was not taken; nothing was written.
     Refused {
         /// Who proposed it.
-        ticket: Option<Ticket>,
+        ticket: Ticket,
         /// Why.
         refusal: Refusal,
     },
     /// A change may or may not have been written; the group takes no more.
     Uncertain {
         /// Who proposed it.
-        ticket: Option<Ticket>,
+        ticket: Ticket,
     },
     /// The group takes no more writes.
     Fenced {
@@ -87,7 +87,7 @@ struct Pending {
     header: Box<PrepareHeader>,
     request: RequestKey,
     change: Change,
-    ticket: Option<Ticket>,
+    ticket: Ticket,
 }
 
 /// See the module's page.
@@ -187,12 +187,12 @@ impl MetadataGroup {
     pub fn propose(
         &mut self,
         now: Now,
-        ticket: Option<Ticket>,
+        ticket: Ticket,
         mut request: RequestKey,
         change: Change,
         storage: &mut dyn Storage,
     ) {
-        if ticket.is_none() {
+        if request.client == 0 {
             request.operation = INTERNAL_OPERATION;
         }
         let admits = if self.stopping {

@@ -162,7 +162,7 @@ impl<S: Storage> Shard<S> {
     }
 
     /// Proposes a metadata change.
-    pub fn change(&mut self, now: Now, ticket: Option<Ticket>, request: RequestKey, change: Change) {
+    pub fn change(&mut self, now: Now, ticket: Ticket, request: RequestKey, change: Change) {
         if let Some(metadata) = &mut self.metadata {
             metadata.propose(now, ticket, request, change, &mut self.storage);
         }

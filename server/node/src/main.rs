@@ -1,3 +1,16 @@
 //! The Iggy server.
-#![allow(missing_docs)]
-fn main() {}
+
+use clap::Parser as _;
+use iggy_server::config::Arguments;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match iggy_server::start::run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // A refused start must be readable where it was asked for; the log may not even be open.
+            eprintln!("iggy-server: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Accepts TCP connections, plain or TLS, on every shard.
+//!
+//! Each shard listens on the same address, so that the kernel spreads connections and no shard hands sockets to another.
+
+use super::serve;
+use crate::node::Node;
+use rustls::ServerConfig;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+const BACKLOG: i32 = 1024;
+/// A TLS handshake takes no longer than this.
+const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(10);
+/// Pause after a failed accept, mostly for lack of file descriptors, which an immediate retry would only spin on.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Binds one listener for each of `count` shards. With port 0 all of them get the port the first one got.
+pub fn bind(address: SocketAddr, count: usize) -> io::Result<Vec<std::net::TcpListener>> {
+    let mut address = address;
+    let mut listeners = Vec::with_capacity(count);
+    for _ in 0..count {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        // SO_REUSEPORT would let another process share the port: the first bind shows that nobody has it.
+        socket.set_reuse_address(true)?;
+        if count > 1 {
+            socket.set_reuse_port(true)?;
+        }
+        socket.set_nonblocking(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(BACKLOG)?;
+        let listener = std::net::TcpListener::from(socket);
+        address = listener.local_addr()?;
+        listeners.push(listener);
+    }
+    Ok(listeners)
+}
+
+/// Accepts until `stop`; each connection runs on this thread.
+pub async fn accept(
+    node: Arc<Node>,
+    listener: TcpListener,
+    tls: Option<Arc<ServerConfig>>,
+    stop: CancellationToken,
+) {
+    let tls = tls.map(TlsAcceptor::from);
+    loop {
+        let accepted = tokio::select! {
+            () = stop.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, address)) => {
+                node.metrics.connections_accepted.inc();
+                tokio::task::spawn_local(start(Arc::clone(&node), stream, address, tls.clone()));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "accepting a connection failed");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn start(node: Arc<Node>, stream: TcpStream, address: SocketAddr, tls: Option<TlsAcceptor>) {
+    // Small replies must not wait for the acknowledgement of the reply before.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%address, %error, "the connection ended before it began");
+        return;
+    }
+    let Some(tls) = tls else { return serve(node, stream, address).await };
+    match tokio::time::timeout(HANDSHAKE_DEADLINE, tls.accept(stream)).await {
+        Ok(Ok(stream)) => serve(node, stream, address).await,
+        Ok(Err(error)) => tracing::debug!(%address, %error, "a TLS handshake failed"),
+        Err(_) => tracing::debug!(%address, "a TLS handshake took too long"),
+    }
+}

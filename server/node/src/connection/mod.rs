@@ -1,0 +1,140 @@
+//! A client connection: frames in, requests to whoever serves them, replies out.
+//!
+//! Faults tolerated: frames that lie about their length, floods, silence, half-open sockets, a reader that does not read.
+//! Each costs its own connection at most, and bounded memory.
+
+pub mod frames;
+pub mod listener;
+pub mod outgoing;
+pub mod registry;
+mod writer;
+
+use crate::dispatch::dispatch;
+use crate::node::Node;
+use bytes::Bytes;
+use frames::{FrameError, FrameReader};
+use iggy_metadata::SessionKey;
+use iggy_protocol::header::{EvictionHeader, EvictionReason, RequestHeader};
+use outgoing::{Outgoing, Queued, ReplySender};
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+
+/// Requests of one connection that may be unanswered (wire 1).
+const IN_FLIGHT_MAX: usize = iggy_protocol::limits::MAX_IN_FLIGHT;
+/// Reply bytes that may wait for a socket before its requests are no longer read.
+const QUEUED_BYTES_MAX: usize = 32 << 20;
+
+/// Who a connection acts for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// Session.
+    pub session: SessionKey,
+    /// Its user.
+    pub user_id: u32,
+}
+
+/// A connection, as its requests see it.
+pub struct Connection {
+    /// The node.
+    pub node: Arc<Node>,
+    /// Number on this node.
+    pub client_id: u32,
+    /// Address of the client.
+    pub address: SocketAddr,
+    bound: Cell<Option<Bound>>,
+    frames: mpsc::Sender<Outgoing>,
+    queued: Arc<Queued>,
+    close: CancellationToken,
+}
+
+impl Connection {
+    /// Who it acts for, once signed in.
+    pub fn bound(&self) -> Option<Bound> {
+        self.bound.get()
+    }
+
+    /// Makes it act for a session, or for none.
+    pub fn bind(&self, bound: Option<Bound>) {
+        self.bound.set(bound);
+        self.node.connections.bind(self.client_id, bound.map(|bound| (bound.session, bound.user_id)));
+    }
+
+    /// The way back for the reply of one request.
+    pub fn reply_sender(&self, permit: OwnedSemaphorePermit) -> ReplySender {
+        ReplySender { frames: self.frames.clone(), queued: Arc::clone(&self.queued), permit }
+    }
+
+    /// Tells the client why, and ends the connection.
+    pub fn evict(&self, header: EvictionHeader) {
+        let reason = header.reason().map_or("unknown", EvictionReason::name);
+        self.node.metrics.evictions(reason).inc();
+        tracing::debug!(client_id = self.client_id, reason, "evicting a client");
+        let _ = self.frames.try_send(Outgoing::Evict(Box::new(header)));
+    }
+}
+
+/// Serves one connection until it ends.
+pub async fn serve<S>(node: Arc<Node>, stream: S, address: SocketAddr)
+where
+    S: AsyncRead + AsyncWrite + 'static,
+{
+    let close = CancellationToken::new();
+    let client_id = node.connections.open(address, close.clone());
+    // One place for each request, and some for evictions.
+    let (frames, outgoing) = mpsc::channel(IN_FLIGHT_MAX + 8);
+    let queued = Arc::new(Queued::default());
+    let connection = Rc::new(Connection {
+        node: Arc::clone(&node),
+        client_id,
+        address,
+        bound: Cell::new(None),
+        frames,
+        queued: Arc::clone(&queued),
+        close: close.clone(),
+    });
+    let (source, sink) = tokio::io::split(stream);
+    let sent = node.metrics.sent_bytes.clone();
+    let writer = tokio::task::spawn_local(async move {
+        writer::write(sink, outgoing, &queued, sent).await;
+        close.cancel();
+    });
+    tokio::select! {
+        () = connection.close.cancelled() => {}
+        result = read(&connection, source) => match result {
+            Ok(()) => {}
+            Err(FrameError::Silent) => {
+                let client = connection.bound().map_or(1, |bound| bound.session.client);
+                connection.evict(EvictionHeader::new(client, EvictionReason::StaleClient));
+            }
+            Err(error) => tracing::debug!(client_id, %address, %error, "a connection ended"),
+        }
+    }
+    node.connections.close(client_id);
+    // Replies in flight keep the queue open; the writer ends when the last of them is dropped or the socket fails.
+    drop(connection);
+    let _ = tokio::time::timeout(writer::DEADLINE, writer).await;
+}
+
+async fn read<R: AsyncRead>(connection: &Rc<Connection>, source: R) -> Result<(), FrameError> {
+    let config = &connection.node.config;
+    // A client pings every interval; it is given a fifth more.
+    let silence_max: Option<Duration> = config.heartbeat.enabled.then(|| config.heartbeat.interval.mul_f64(1.2));
+    let source = Box::pin(source);
+    let mut frames = FrameReader::new(source, config.message_bus.max_message_size, silence_max);
+    let in_flight = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
+    while let Some(frame) = frames.next().await? {
+        connection.node.metrics.received_bytes.inc_by(frame.len() as u64);
+        connection.queued.at_most(QUEUED_BYTES_MAX).await;
+        let Ok(permit) = Arc::clone(&in_flight).acquire_owned().await else { return Ok(()) };
+        let header = *RequestHeader::view(&frame)?;
+        let body: Bytes = frame.slice(iggy_protocol::limits::HEADER_SIZE..);
+        dispatch(connection, header, body, permit)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,318 @@
+//! Starts a node and stops it: the order in which its parts come up and go down.
+
+use crate::config::{Arguments, Config, ConfigError, Loaded, RootCredentials};
+use crate::connection::listener;
+use crate::data_directory::{DataDirectory, boot_id};
+use crate::metrics::{Access, Metrics, Sampler, TokenCheck};
+use crate::node::{CLUSTER_NAME, CounterTable, Node, wall_micros};
+use crate::passwords::{Passwords, token_hash};
+use crate::shard::{ShardHandle, ShardInbox, ShardMessage, ShardRunner};
+use crate::{dispatch, housekeeping, logging, metrics, tls};
+use anyhow::Context;
+use arc_swap::ArcSwap;
+use iggy_driver::partition_group::PartitionConfig;
+use iggy_driver::{Order, Shard, ShardConfig, controller};
+use iggy_metadata::{Change, Metadata, Settings};
+use iggy_protocol::name::Name;
+use iggy_storage::file::FileStorage;
+use iggy_storage::image::FileImage;
+use rustls::ServerConfig;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::runtime;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Notify, oneshot};
+use tokio::task::LocalSet;
+use tokio_util::sync::CancellationToken;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Newest batches of each partition kept in memory.
+const TAIL_BYTES_MAX: usize = 4 << 20;
+/// Requests of a partition that may wait for a write in flight.
+const WAITING_MAX: usize = 1024;
+
+/// What the shards of a node have in common while they start.
+struct Seed {
+    shard: Shard<FileStorage>,
+    wake: Arc<Notify>,
+    inbox: ShardInbox,
+    listener: Option<std::net::TcpListener>,
+    orders: Vec<Order>,
+}
+
+/// Runs a node until it is told to stop.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let Loaded { config, effective } = crate::config::load(arguments.config_file().as_deref())?;
+    if arguments.print_config {
+        print!("{effective}");
+        return Ok(());
+    }
+    let root = RootCredentials::resolve(arguments)?;
+    let directory = DataDirectory::open(&config.path, arguments.fresh)?;
+    let _logging = logging::start(&config.logging, directory.path())?;
+    raise_file_limit();
+    let control = runtime::Builder::new_current_thread().enable_all().build()?;
+    let local = LocalSet::new();
+    control.block_on(local.run_until(serve(config, effective, root, &directory)))
+}
+
+/// Every connection and segment is a file.
+fn raise_file_limit() {
+    if let Ok((soft, hard)) = rlimit::Resource::NOFILE.get()
+        && soft < hard
+        && let Err(error) = rlimit::Resource::NOFILE.set(hard, hard)
+    {
+        tracing::warn!(%error, soft, hard, "the limit of open files could not be raised");
+    }
+}
+
+fn shard_config(config: &Config, cluster: u128, boot: u128) -> ShardConfig {
+    let read_bytes_max = u32::try_from(config.sharding.deferred_poll_max_read_bytes).unwrap_or(u32::MAX);
+    ShardConfig {
+        partition: PartitionConfig {
+            cluster,
+            boot,
+            pipeline_max: config.partition.prepare_queue_depth,
+            wal_bytes_max: config.partition.wal_bytes_max,
+            tail_bytes_max: TAIL_BYTES_MAX,
+            read_bytes_max,
+            verify_reads: config.partition.validate_checksum,
+            waiting_max: WAITING_MAX,
+        },
+        parked_max: config.sharding.deferred_poll_max_pending,
+        parked_per_session_max: config.sharding.deferred_poll_max_pending_per_session,
+        parked_wait_max: u64::try_from(config.sharding.deferred_poll_max_wait.as_micros()).unwrap_or(u64::MAX),
+    }
+}
+
+async fn serve(
+    config: Config,
+    effective: String,
+    root: Option<RootCredentials>,
+    directory: &DataDirectory,
+) -> anyhow::Result<()> {
+    let cluster = xxh3_128(CLUSTER_NAME.as_bytes());
+    let count = config.sharding.cpu_allocation;
+    let tls = tls::server_config(&config.tcp.tls, directory.path(), config.node.advertised_address.as_deref())?;
+    let listeners = match config.tcp.enabled {
+        true => listener::bind(config.tcp.address, count)
+            .with_context(|| format!("tcp.address {} cannot be bound", config.tcp.address))?,
+        false => Vec::new(),
+    };
+    let tcp_address = listeners.first().map(std::net::TcpListener::local_addr).transpose()?;
+    let image = FileImage::new(directory.path());
+    let (mut seeds, handles) = seeds(&config, cluster, directory, listeners);
+    let metadata = open_metadata(&mut seeds[0], &config, &image)?;
+    if !metadata.is_bootstrapped() && root.is_none() {
+        return Err(ConfigError::Conflict(RootCredentials::MISSING.to_owned()).into());
+    }
+    let counters = CounterTable::default();
+    let orders = controller::orders_at_start(&metadata, &mut |key| counters.of_partition(key));
+    let node = Arc::new(Node {
+        settings: Settings {
+            tokens_per_user: config.personal_access_token.max_tokens_per_user as u32,
+            ..Settings::default()
+        },
+        config,
+        effective_config: effective,
+        published: ArcSwap::from_pointee(metadata),
+        counters,
+        shards: handles,
+        connections: Default::default(),
+        passwords: Passwords::default(),
+        metrics: Metrics::default(),
+        cluster,
+        tcp_address: tcp_address.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))),
+        started: Instant::now(),
+    });
+    for order in orders {
+        let key = order.key().context("an order at the start concerns one partition")?;
+        let index = node.shard_index(&key);
+        seeds[index].orders.push(order);
+    }
+    let stop = CancellationToken::new();
+    let threads = start_shards(&node, seeds, tls, &stop, directory).await?;
+    bootstrap(&node, root).await?;
+    let metrics_address = start_metrics(&node, &stop).await?;
+    tokio::task::spawn_local(housekeeping::run(Arc::clone(&node), stop.clone()));
+    announce(tcp_address, metrics_address)?;
+    wait_for_signal().await?;
+    shut_down(&node, threads, &stop).await
+}
+
+fn seeds(
+    config: &Config,
+    cluster: u128,
+    directory: &DataDirectory,
+    listeners: Vec<std::net::TcpListener>,
+) -> (Vec<Seed>, Vec<ShardHandle>) {
+    let shard_config = shard_config(config, cluster, boot_id());
+    let mut listeners = listeners.into_iter();
+    let mut seeds = Vec::new();
+    let mut handles = Vec::new();
+    for _ in 0..config.sharding.cpu_allocation {
+        let wake = Arc::new(Notify::new());
+        let notify = Arc::clone(&wake);
+        let storage = FileStorage::new(
+            directory.path(),
+            config.sharding.partition_io_capacity,
+            Arc::new(move || notify.notify_one()),
+        );
+        let (handle, inbox) = ShardHandle::new(config.sharding.inbox_capacity);
+        handles.push(handle);
+        let shard = Shard::new(shard_config, storage);
+        seeds.push(Seed { shard, wake, inbox, listener: listeners.next(), orders: Vec::new() });
+    }
+    (seeds, handles)
+}
+
+fn open_metadata(seed: &mut Seed, config: &Config, image: &FileImage) -> anyhow::Result<Metadata> {
+    seed.shard.open_metadata(config.metadata.prepare_queue_depth, image)?;
+    let metadata = seed.shard.metadata().context("the metadata group was just opened")?;
+    Ok(metadata.state().clone())
+}
+
+/// Starts every shard on a thread of its own; returns when all have opened their partitions.
+async fn start_shards(
+    node: &Arc<Node>,
+    seeds: Vec<Seed>,
+    tls: Option<Arc<ServerConfig>>,
+    stop: &CancellationToken,
+    directory: &DataDirectory,
+) -> anyhow::Result<Vec<oneshot::Receiver<()>>> {
+    let mut opened = Vec::new();
+    let mut threads = Vec::new();
+    for (index, seed) in seeds.into_iter().enumerate() {
+        let (opened_sender, opened_receiver) = oneshot::channel();
+        let (ended_sender, ended_receiver) = oneshot::channel();
+        opened.push(opened_receiver);
+        threads.push(ended_receiver);
+        let (node, tls, stop) = (Arc::clone(node), tls.clone(), stop.clone());
+        let image = FileImage::new(directory.path());
+        std::thread::Builder::new().name(format!("shard-{index}")).spawn(move || {
+            let result = run_shard(node, seed, image, tls, stop, opened_sender);
+            if let Err(error) = result {
+                tracing::error!(%error, index, "a shard could not run");
+            }
+            let _ = ended_sender.send(());
+        })?;
+    }
+    for receiver in opened {
+        receiver.await.context("a shard ended while it started; the log says why")?;
+    }
+    Ok(threads)
+}
+
+fn run_shard(
+    node: Arc<Node>,
+    seed: Seed,
+    image: FileImage,
+    tls: Option<Arc<ServerConfig>>,
+    stop: CancellationToken,
+    opened: oneshot::Sender<()>,
+) -> std::io::Result<()> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    let local = LocalSet::new();
+    runtime.block_on(local.run_until(async move {
+        let mut runner = ShardRunner::new(Arc::clone(&node), seed.shard, image, seed.wake);
+        runner.open(seed.orders);
+        let _ = opened.send(());
+        if let Some(listener) = seed.listener {
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            tokio::task::spawn_local(listener::accept(node, listener, tls, stop));
+        }
+        runner.run(seed.inbox).await;
+        Ok(())
+    }))
+}
+
+/// Makes the root user of a new data directory.
+async fn bootstrap(node: &Node, root: Option<RootCredentials>) -> anyhow::Result<()> {
+    let Some(root) = root.filter(|_| !node.published.load().is_bootstrapped()) else { return Ok(()) };
+    let hash = node.passwords.hash(root.password.into_bytes()).await?;
+    let change = Change::Bootstrap {
+        log_id: rand::random(),
+        root_username: Name::new(&root.username)?,
+        root_password_hash: hash,
+    };
+    let (message, answer) = dispatch::internal(change);
+    anyhow::ensure!(node.metadata_shard().send_waiting(message).await, "the metadata shard has stopped");
+    let receipt = answer.await.context("the metadata shard has stopped")?;
+    receipt.map_err(|code| anyhow::anyhow!("the root user could not be made: {code}"))?;
+    Ok(())
+}
+
+async fn start_metrics(node: &Arc<Node>, stop: &CancellationToken) -> anyhow::Result<Option<SocketAddr>> {
+    let http = &node.config.http;
+    if !http.metrics.enabled {
+        return Ok(None);
+    }
+    let listener = tokio::net::TcpListener::bind(http.address)
+        .await
+        .with_context(|| format!("http.address {} cannot be bound", http.address))?;
+    let address = listener.local_addr()?;
+    let sampled = Arc::clone(node);
+    let sampler: Sampler = Arc::new(move || sampled.sample());
+    let checked = Arc::clone(node);
+    let check: TokenCheck = Arc::new(move |token| {
+        let known = checked.published.load().token_user(&token_hash(&token), wall_micros()).is_ok();
+        Box::pin(async move { known })
+    });
+    let access = Access::of(address, check);
+    let (endpoint, counted, stop) = (http.metrics.endpoint.clone(), node.metrics.clone(), stop.clone());
+    tokio::task::spawn_local(async move {
+        if let Err(error) = metrics::serve(listener, &endpoint, counted, sampler, access, stop).await {
+            tracing::error!(%error, "the metrics page is no longer served");
+        }
+    });
+    Ok(Some(address))
+}
+
+/// One line on standard output, for people and programs that wait for the node.
+fn announce(tcp: Option<SocketAddr>, metrics: Option<SocketAddr>) -> std::io::Result<()> {
+    let mut line = "ready".to_owned();
+    for (name, address) in [("tcp", tcp), ("metrics", metrics)] {
+        if let Some(address) = address {
+            line.push_str(&format!(" {name}={address}"));
+        }
+    }
+    tracing::info!("{line}");
+    let mut output = std::io::stdout().lock();
+    writeln!(output, "{line}")?;
+    output.flush()
+}
+
+async fn wait_for_signal() -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+/// Takes no more connections and requests, leaves everything on disk, and gives up at the deadline.
+async fn shut_down(node: &Node, threads: Vec<oneshot::Receiver<()>>, stop: &CancellationToken) -> anyhow::Result<()> {
+    tracing::info!("stopping");
+    stop.cancel();
+    let deadline = node.config.sharding.shutdown_drain_timeout;
+    let drained = tokio::time::timeout(deadline, async {
+        for shard in &node.shards {
+            shard.send_waiting(ShardMessage::Stop).await;
+        }
+        for thread in threads {
+            let _ = thread.await;
+        }
+    });
+    match drained.await {
+        Ok(()) => {
+            tracing::info!("stopped; everything is on disk");
+            Ok(())
+        }
+        Err(_) => anyhow::bail!("not everything was on disk within {deadline:?} (sharding.shutdown_drain_timeout)"),
+    }
+}
+
