@@ -37,11 +37,21 @@ impl DataDirectory {
         };
         std::fs::create_dir_all(path).map_err(at(path))?;
         let lock_path = path.join("lock");
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path).map_err(at(&lock_path))?;
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&lock_path)
+            .map_err(at(&lock_path))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(DirectoryError::Locked(path.to_owned())),
-            Err(TryLockError::Error(source)) => return Err(DirectoryError::Io { path: lock_path, source }),
+            Err(TryLockError::Error(source)) => {
+                return Err(DirectoryError::Io {
+                    path: lock_path,
+                    source,
+                });
+            }
         }
         if fresh {
             for name in ["metadata", "streams", "runtime"] {
@@ -52,7 +62,10 @@ impl DataDirectory {
                 }
             }
         }
-        Ok(Self { path: path.to_owned(), _lock: lock })
+        Ok(Self {
+            path: path.to_owned(),
+            _lock: lock,
+        })
     }
 
     /// Where it lies.
@@ -76,7 +89,10 @@ mod tests {
     fn given_a_directory_in_use_when_opened_again_should_refuse() {
         let root = tempfile::tempdir().unwrap();
         let first = DataDirectory::open(root.path(), false).unwrap();
-        assert!(matches!(DataDirectory::open(root.path(), false), Err(DirectoryError::Locked(_))));
+        assert!(matches!(
+            DataDirectory::open(root.path(), false),
+            Err(DirectoryError::Locked(_))
+        ));
         drop(first);
         DataDirectory::open(root.path(), false).unwrap();
     }

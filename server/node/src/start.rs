@@ -44,7 +44,7 @@ struct Seed {
 
 /// Runs a node until it is told to stop.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let Loaded { config, effective } = crate::config::load(arguments.config_file().as_deref())?;
+    let Loaded { config, effective } = crate::config::load(arguments.config.as_deref())?;
     if arguments.print_config {
         print!("{effective}");
         return Ok(());
@@ -95,7 +95,11 @@ async fn serve(
 ) -> anyhow::Result<()> {
     let cluster = xxh3_128(CLUSTER_NAME.as_bytes());
     let count = config.sharding.cpu_allocation;
-    let tls = tls::server_config(&config.tcp.tls, directory.path(), config.node.advertised_address.as_deref())?;
+    let tls = tls::server_config(
+        &config.tcp.tls,
+        directory.path(),
+        config.node.advertised_address.as_deref(),
+    )?;
     let listeners = match config.tcp.enabled {
         true => listener::bind(config.tcp.address, count)
             .with_context(|| format!("tcp.address {} cannot be bound", config.tcp.address))?,
@@ -110,11 +114,10 @@ async fn serve(
     }
     let counters = CounterTable::default();
     let orders = controller::orders_at_start(&metadata, &mut |key| counters.of_partition(key));
+    let mut settings = Settings::default();
+    settings.tokens_per_user = u32::try_from(config.personal_access_token.max_tokens_per_user).unwrap_or(u32::MAX);
     let node = Arc::new(Node {
-        settings: Settings {
-            tokens_per_user: config.personal_access_token.max_tokens_per_user as u32,
-            ..Settings::default()
-        },
+        settings,
         config,
         effective_config: effective,
         published: ArcSwap::from_pointee(metadata),
@@ -163,7 +166,13 @@ fn seeds(
         let (handle, inbox) = ShardHandle::new(config.sharding.inbox_capacity);
         handles.push(handle);
         let shard = Shard::new(shard_config, storage);
-        seeds.push(Seed { shard, wake, inbox, listener: listeners.next(), orders: Vec::new() });
+        seeds.push(Seed {
+            shard,
+            wake,
+            inbox,
+            listener: listeners.next(),
+            orders: Vec::new(),
+        });
     }
     (seeds, handles)
 }
@@ -191,16 +200,20 @@ async fn start_shards(
         threads.push(ended_receiver);
         let (node, tls, stop) = (Arc::clone(node), tls.clone(), stop.clone());
         let image = FileImage::new(directory.path());
-        std::thread::Builder::new().name(format!("shard-{index}")).spawn(move || {
-            let result = run_shard(node, seed, image, tls, stop, opened_sender);
-            if let Err(error) = result {
-                tracing::error!(%error, index, "a shard could not run");
-            }
-            let _ = ended_sender.send(());
-        })?;
+        std::thread::Builder::new()
+            .name(format!("shard-{index}"))
+            .spawn(move || {
+                let result = run_shard(node, seed, image, tls, stop, opened_sender);
+                if let Err(error) = result {
+                    tracing::error!(%error, index, "a shard could not run");
+                }
+                let _ = ended_sender.send(());
+            })?;
     }
     for receiver in opened {
-        receiver.await.context("a shard ended while it started; the log says why")?;
+        receiver
+            .await
+            .context("a shard ended while it started; the log says why")?;
     }
     Ok(threads)
 }
@@ -230,7 +243,9 @@ fn run_shard(
 
 /// Makes the root user of a new data directory.
 async fn bootstrap(node: &Node, root: Option<RootCredentials>) -> anyhow::Result<()> {
-    let Some(root) = root.filter(|_| !node.published.load().is_bootstrapped()) else { return Ok(()) };
+    let Some(root) = root.filter(|_| !node.published.load().is_bootstrapped()) else {
+        return Ok(());
+    };
     let hash = node.passwords.hash(root.password.into_bytes()).await?;
     let change = Change::Bootstrap {
         log_id: rand::random(),
@@ -238,7 +253,10 @@ async fn bootstrap(node: &Node, root: Option<RootCredentials>) -> anyhow::Result
         root_password_hash: hash,
     };
     let (message, answer) = dispatch::internal(change);
-    anyhow::ensure!(node.metadata_shard().send_waiting(message).await, "the metadata shard has stopped");
+    anyhow::ensure!(
+        node.metadata_shard().send_waiting(message).await,
+        "the metadata shard has stopped"
+    );
     let receipt = answer.await.context("the metadata shard has stopped")?;
     receipt.map_err(|code| anyhow::anyhow!("the root user could not be made: {code}"))?;
     Ok(())
@@ -257,7 +275,11 @@ async fn start_metrics(node: &Arc<Node>, stop: &CancellationToken) -> anyhow::Re
     let sampler: Sampler = Arc::new(move || sampled.sample());
     let checked = Arc::clone(node);
     let check: TokenCheck = Arc::new(move |token| {
-        let known = checked.published.load().token_user(&token_hash(&token), wall_micros()).is_ok();
+        let known = checked
+            .published
+            .load()
+            .token_user(&token_hash(&token), wall_micros())
+            .is_ok();
         Box::pin(async move { known })
     });
     let access = Access::of(address, check);
@@ -315,4 +337,3 @@ async fn shut_down(node: &Node, threads: Vec<oneshot::Receiver<()>>, stop: &Canc
         Err(_) => anyhow::bail!("not everything was on disk within {deadline:?} (sharding.shutdown_drain_timeout)"),
     }
 }
-

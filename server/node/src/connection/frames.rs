@@ -45,7 +45,13 @@ pub struct FrameReader<R> {
 impl<R: AsyncRead + Unpin> FrameReader<R> {
     /// Frames of at most `frame_max` bytes; an error once nothing came for `silence_max`.
     pub fn new(source: R, frame_max: u32, silence_max: Option<Duration>) -> Self {
-        Self { source, buffer: BytesMut::new(), frame_max, silence_max, ahead: 0 }
+        Self {
+            source,
+            buffer: BytesMut::new(),
+            frame_max,
+            silence_max,
+            ahead: 0,
+        }
     }
 
     /// The next frame, `None` at the end of the stream.
@@ -61,7 +67,11 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                 let frame = self.buffer.split_to(size);
                 self.ahead = AHEAD;
                 let small = size <= COPIED_MAX;
-                return Ok(Some(if small { Bytes::copy_from_slice(&frame) } else { frame.freeze() }));
+                return Ok(Some(if small {
+                    Bytes::copy_from_slice(&frame)
+                } else {
+                    frame.freeze()
+                }));
             }
             let missing = size - self.buffer.len();
             let step = self.buffer.len().clamp(GROWTH, GROWTH_MAX);
@@ -80,9 +90,10 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         let read = self.source.read_buf(&mut self.buffer);
         match self.silence_max {
             None => Ok(read.await?),
-            Some(silence_max) => {
-                tokio::time::timeout(silence_max, read).await.map_err(|_| FrameError::Silent)?.map_err(Into::into)
-            }
+            Some(silence_max) => tokio::time::timeout(silence_max, read)
+                .await
+                .map_err(|_| FrameError::Silent)?
+                .map_err(Into::into),
         }
     }
 }

@@ -42,12 +42,7 @@ pub fn bind(address: SocketAddr, count: usize) -> io::Result<Vec<std::net::TcpLi
 }
 
 /// Accepts until `stop`; each connection runs on this thread.
-pub async fn accept(
-    node: Arc<Node>,
-    listener: TcpListener,
-    tls: Option<Arc<ServerConfig>>,
-    stop: CancellationToken,
-) {
+pub async fn accept(node: Arc<Node>, listener: TcpListener, tls: Option<Arc<ServerConfig>>, stop: CancellationToken) {
     let tls = tls.map(TlsAcceptor::from);
     loop {
         let accepted = tokio::select! {
@@ -73,7 +68,9 @@ async fn start(node: Arc<Node>, stream: TcpStream, address: SocketAddr, tls: Opt
         tracing::debug!(%address, %error, "the connection ended before it began");
         return;
     }
-    let Some(tls) = tls else { return serve(node, stream, address).await };
+    let Some(tls) = tls else {
+        return serve(node, stream, address).await;
+    };
     match tokio::time::timeout(HANDSHAKE_DEADLINE, tls.accept(stream)).await {
         Ok(Ok(stream)) => serve(node, stream, address).await,
         Ok(Err(error)) => tracing::debug!(%address, %error, "a TLS handshake failed"),

@@ -62,12 +62,18 @@ impl Connection {
     /// Makes it act for a session, or for none.
     pub fn bind(&self, bound: Option<Bound>) {
         self.bound.set(bound);
-        self.node.connections.bind(self.client_id, bound.map(|bound| (bound.session, bound.user_id)));
+        self.node
+            .connections
+            .bind(self.client_id, bound.map(|bound| (bound.session, bound.user_id)));
     }
 
     /// The way back for the reply of one request.
     pub fn reply_sender(&self, permit: OwnedSemaphorePermit) -> ReplySender {
-        ReplySender { frames: self.frames.clone(), queued: Arc::clone(&self.queued), permit }
+        ReplySender {
+            frames: self.frames.clone(),
+            queued: Arc::clone(&self.queued),
+            permit,
+        }
     }
 
     /// Tells the client why, and ends the connection.
@@ -131,7 +137,9 @@ async fn read<R: AsyncRead>(connection: &Rc<Connection>, source: R) -> Result<()
     while let Some(frame) = frames.next().await? {
         connection.node.metrics.received_bytes.inc_by(frame.len() as u64);
         connection.queued.at_most(QUEUED_BYTES_MAX).await;
-        let Ok(permit) = Arc::clone(&in_flight).acquire_owned().await else { return Ok(()) };
+        let Ok(permit) = Arc::clone(&in_flight).acquire_owned().await else {
+            return Ok(());
+        };
         let header = *RequestHeader::view(&frame)?;
         let body: Bytes = frame.slice(iggy_protocol::limits::HEADER_SIZE..);
         dispatch(connection, header, body, permit)?;

@@ -73,7 +73,11 @@ pub struct ReplySender {
 impl ReplySender {
     /// Queues the reply. The queue has room for every request that may be in flight, so this never waits.
     pub fn send(self, header: Box<ReplyHeader>, body: Vec<Bytes>) {
-        let frame = Outgoing::Reply { header, body, permit: self.permit };
+        let frame = Outgoing::Reply {
+            header,
+            body,
+            permit: self.permit,
+        };
         self.queued.add(frame.len());
         // A closed queue means a closed connection; the client asks again on its next one.
         let _ = self.frames.try_send(frame);

@@ -52,7 +52,13 @@ impl Registry {
             table.next_id = table.next_id.wrapping_add(1);
             let client_id = table.next_id;
             if client_id != 0 && !table.connections.contains_key(&client_id) {
-                let entry = Entry { client_id, address, user_id: None, session: None, close };
+                let entry = Entry {
+                    client_id,
+                    address,
+                    user_id: None,
+                    session: None,
+                    close,
+                };
                 table.connections.insert(client_id, entry);
                 return client_id;
             }
@@ -62,14 +68,21 @@ impl Registry {
     /// Notes that a connection acts for a session, or with `None` for none.
     pub fn bind(&self, client_id: u32, bound: Option<(SessionKey, u32)>) {
         let mut table = self.table();
-        let Some(entry) = table.connections.get_mut(&client_id) else { return };
+        let Some(entry) = table.connections.get_mut(&client_id) else {
+            return;
+        };
         let before = entry.session.take();
         entry.session = bound.map(|(session, _)| session);
         entry.user_id = bound.map(|(_, user_id)| user_id);
         table.unbind(before);
         if let Some((session, _)) = bound {
             let lease = table.sessions.entry(session);
-            lease.or_insert_with(|| Lease { connections: 0, unbound_since: Instant::now() }).connections += 1;
+            lease
+                .or_insert_with(|| Lease {
+                    connections: 0,
+                    unbound_since: Instant::now(),
+                })
+                .connections += 1;
         }
     }
 
@@ -83,7 +96,11 @@ impl Registry {
     /// Ends every connection of a session.
     pub fn end_session(&self, session: SessionKey) {
         let table = self.table();
-        for entry in table.connections.values().filter(|entry| entry.session == Some(session)) {
+        for entry in table
+            .connections
+            .values()
+            .filter(|entry| entry.session == Some(session))
+        {
             entry.close.cancel();
         }
     }
@@ -110,7 +127,10 @@ impl Registry {
 
     /// Whether a session has a connection.
     pub fn is_bound(&self, session: SessionKey) -> bool {
-        self.table().sessions.get(&session).is_some_and(|lease| lease.connections > 0)
+        self.table()
+            .sessions
+            .get(&session)
+            .is_some_and(|lease| lease.connections > 0)
     }
 
     /// Of `sessions`, those that have been without a connection for `lease`. Sessions never seen since the start count
@@ -121,7 +141,10 @@ impl Registry {
         let mut seen = HashMap::new();
         let mut expired = Vec::new();
         for session in sessions {
-            let kept = table.sessions.remove(&session).unwrap_or(Lease { connections: 0, unbound_since: now });
+            let kept = table.sessions.remove(&session).unwrap_or(Lease {
+                connections: 0,
+                unbound_since: now,
+            });
             if kept.connections == 0 && now.duration_since(kept.unbound_since) >= lease {
                 expired.push(session);
             }

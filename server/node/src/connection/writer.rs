@@ -15,12 +15,7 @@ pub const DEADLINE: Duration = Duration::from_secs(30);
 const PIECES_MAX: usize = 256;
 
 /// Writes what comes until the queue closes, an eviction is written or the socket fails.
-pub async fn write<W: AsyncWrite>(
-    sink: W,
-    mut frames: mpsc::Receiver<Outgoing>,
-    queued: &Queued,
-    sent: Counter,
-) {
+pub async fn write<W: AsyncWrite>(sink: W, mut frames: mpsc::Receiver<Outgoing>, queued: &Queued, sent: Counter) {
     let mut sink = Box::pin(sink);
     let mut pieces = VecDeque::new();
     while let Some(frame) = frames.recv().await {
@@ -60,7 +55,11 @@ fn add(frame: Outgoing, pieces: &mut VecDeque<Bytes>, permits: &mut Vec<tokio::s
 
 async fn write_all<W: AsyncWrite + Unpin>(sink: &mut W, pieces: &mut VecDeque<Bytes>) -> io::Result<()> {
     while !pieces.is_empty() {
-        let slices: Vec<IoSlice<'_>> = pieces.iter().take(PIECES_MAX).map(|piece| IoSlice::new(piece)).collect();
+        let slices: Vec<IoSlice<'_>> = pieces
+            .iter()
+            .take(PIECES_MAX)
+            .map(|piece| IoSlice::new(piece))
+            .collect();
         let write = tokio::time::timeout(DEADLINE, sink.write_vectored(&slices)).await;
         let mut count = write.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
         if count == 0 {
@@ -75,5 +74,7 @@ async fn write_all<W: AsyncWrite + Unpin>(sink: &mut W, pieces: &mut VecDeque<By
             pieces.pop_front();
         }
     }
-    tokio::time::timeout(DEADLINE, sink.flush()).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+    tokio::time::timeout(DEADLINE, sink.flush())
+        .await
+        .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
 }

@@ -54,7 +54,12 @@ async fn run(
         }
         Admission::VerifyPassword(pending) => {
             let current = pending.current.expose().as_bytes().to_vec();
-            if !node.passwords.verify(current, pending.current_hash.clone()).await.map_err(busy)? {
+            if !node
+                .passwords
+                .verify(current, pending.current_hash.clone())
+                .await
+                .map_err(busy)?
+            {
                 return Err(ErrorCode::InvalidCredentials);
             }
             let new = pending.new.expose().as_bytes().to_vec();
@@ -110,5 +115,12 @@ fn answer(request: Request, receipt: &Receipt, completion: &[u8]) {
 /// A change of the node's own.
 pub(crate) fn internal(change: Change) -> (ShardMessage, oneshot::Receiver<crate::shard::ChangeAnswer>) {
     let (answer, receipt) = oneshot::channel();
-    (ShardMessage::Change { request: iggy_metadata::RequestKey::INTERNAL, change, answer }, receipt)
+    (
+        ShardMessage::Change {
+            request: iggy_metadata::RequestKey::INTERNAL,
+            change,
+            answer,
+        },
+        receipt,
+    )
 }

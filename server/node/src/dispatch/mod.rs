@@ -53,7 +53,10 @@ impl Request {
             "refused a request"
         );
         self.connection.node.metrics.refusals(code.name()).inc();
-        self.reply.send(Box::new(ReplyHeader::uncommitted(&self.header, code.code())), Vec::new());
+        self.reply.send(
+            Box::new(ReplyHeader::uncommitted(&self.header, code.code())),
+            Vec::new(),
+        );
     }
 
     /// The request as the metadata group knows it.
@@ -77,7 +80,12 @@ pub(crate) fn dispatch(
     permit: OwnedSemaphorePermit,
 ) -> Result<(), FrameError> {
     let reply = connection.reply_sender(permit);
-    let request = Request { connection: Rc::clone(connection), header: Box::new(header), body, reply };
+    let request = Request {
+        connection: Rc::clone(connection),
+        header: Box::new(header),
+        body,
+        reply,
+    };
     let operation = match header.validate() {
         Ok(operation) => operation,
         Err(error) if error.is_fatal() => return Err(error.into()),

@@ -43,18 +43,26 @@ fn permitted<'a>(
 ) -> Result<Permitted<'a>, ErrorCode> {
     let found = metadata.topic(stream, topic);
     let target = match &found {
-        Ok((stream, topic)) => Target::Topic { stream_id: stream.id, topic_id: topic.id },
+        Ok((stream, topic)) => Target::Topic {
+            stream_id: stream.id,
+            topic_id: topic.id,
+        },
         Err(_) => Target::Nothing,
     };
     // That something is missing is told only to those who may see it.
     metadata.authorize(bound.user_id, command, target)?;
     let (stream, topic) = found?;
-    Ok(Permitted { topic, stream_id: stream.id })
+    Ok(Permitted {
+        topic,
+        stream_id: stream.id,
+    })
 }
 
 impl Permitted<'_> {
     fn partition(&self, partition_id: u32) -> Result<PartitionKey, ErrorCode> {
-        self.topic.partition_key(self.stream_id, partition_id).ok_or(ErrorCode::PartitionNotFound)
+        self.topic
+            .partition_key(self.stream_id, partition_id)
+            .ok_or(ErrorCode::PartitionNotFound)
     }
 
     /// The name an offset is stored under: groups of the topic by their number.
@@ -87,14 +95,31 @@ pub(super) fn serve(request: Request, bound: Bound, command: Command, metadata: 
 }
 
 fn forward(request: Request, bound: Bound, key: PartitionKey, asked: PartitionRequest) {
-    let Request { connection, header, reply, .. } = request;
+    let Request {
+        connection,
+        header,
+        reply,
+        ..
+    } = request;
     let shard = connection.node.shard_of(&key);
-    let message = ShardMessage::Partition { key, header, user_id: bound.user_id, request: asked, reply };
+    let message = ShardMessage::Partition {
+        key,
+        header,
+        user_id: bound.user_id,
+        request: asked,
+        reply,
+    };
     if let Err(message) = shard.send(message)
         && let ShardMessage::Partition { header, reply, .. } = *message
     {
         tracing::debug!("the inbox of a shard is full");
-        Request { connection, header, body: Bytes::new(), reply }.refuse(ErrorCode::TransientNotAccepted);
+        Request {
+            connection,
+            header,
+            body: Bytes::new(),
+            reply,
+        }
+        .refuse(ErrorCode::TransientNotAccepted);
     }
 }
 
@@ -111,7 +136,7 @@ fn resolve(
     let (key, asked) = match command {
         Command::SendMessages => {
             let send: SendMessages<'_> = decode(body)?;
-            let Partitioning::Partition(partition_id) = send.target.partitioning else {
+            let Partitioning::PartitionId(partition_id) = send.target.partitioning else {
                 // Binary clients choose the partition: a retry under another choice would be another write.
                 return Err(producer_partition(&send));
             };
@@ -122,14 +147,22 @@ fn resolve(
                 tracing::debug!(%error, "a batch is malformed");
                 error.code()
             })?;
-            (key, PartitionRequest::Send { batch: body.slice(send.batch_range) })
+            (
+                key,
+                PartitionRequest::Send {
+                    batch: body.slice(send.batch_range),
+                },
+            )
         }
         Command::PollMessages => {
             let poll: PollMessages = decode_prefix(body)?;
             let permitted = permitted(&poll.stream, &poll.topic)?;
             let key = permitted.partition(partition_of(poll.partition_id, &poll.consumer)?)?;
             let consumer = permitted.consumer(metadata, &poll.consumer)?;
-            (key, PartitionRequest::Poll(poll_of(&poll, consumer, metadata_op, 1, u32::MAX, 0)))
+            (
+                key,
+                PartitionRequest::Poll(poll_of(&poll, consumer, metadata_op, 1, u32::MAX, 0)),
+            )
         }
         Command::PollMessagesDeferred => {
             let deferred: DeferredPoll = decode(body)?;
@@ -138,13 +171,28 @@ fn resolve(
             let key = permitted.partition(partition_of(poll.partition_id, &poll.consumer)?)?;
             let consumer = permitted.consumer(metadata, &poll.consumer)?;
             let (min_count, max_bytes) = (deferred.min_count, deferred.max_bytes);
-            (key, PartitionRequest::Poll(poll_of(poll, consumer, metadata_op, min_count, max_bytes, deferred.wait_us)))
+            (
+                key,
+                PartitionRequest::Poll(poll_of(
+                    poll,
+                    consumer,
+                    metadata_op,
+                    min_count,
+                    max_bytes,
+                    deferred.wait_us,
+                )),
+            )
         }
         Command::GetConsumerOffset => {
             let get: GetConsumerOffset = decode(body)?;
             let permitted = permitted(&get.stream, &get.topic)?;
             let key = permitted.partition(partition_of(get.partition_id, &get.consumer)?)?;
-            (key, PartitionRequest::GetOffset { consumer: permitted.consumer(metadata, &get.consumer)? })
+            (
+                key,
+                PartitionRequest::GetOffset {
+                    consumer: permitted.consumer(metadata, &get.consumer)?,
+                },
+            )
         }
         Command::StoreConsumerOffset => {
             let store: StoreConsumerOffset = decode(body)?;
@@ -152,14 +200,25 @@ fn resolve(
             let permitted = permitted(&store.stream, &store.topic)?;
             let key = permitted.partition(partition_of(store.partition_id, &store.consumer)?)?;
             let consumer = permitted.consumer(metadata, &store.consumer)?;
-            (key, PartitionRequest::StoreOffset { consumer, offset: store.offset })
+            (
+                key,
+                PartitionRequest::StoreOffset {
+                    consumer,
+                    offset: store.offset,
+                },
+            )
         }
         Command::DeleteConsumerOffset => {
             let delete: DeleteConsumerOffset = decode(body)?;
             check_ack(delete.ack)?;
             let permitted = permitted(&delete.stream, &delete.topic)?;
             let key = permitted.partition(partition_of(delete.partition_id, &delete.consumer)?)?;
-            (key, PartitionRequest::DeleteOffset { consumer: permitted.consumer(metadata, &delete.consumer)? })
+            (
+                key,
+                PartitionRequest::DeleteOffset {
+                    consumer: permitted.consumer(metadata, &delete.consumer)?,
+                },
+            )
         }
         _ => return Err(ErrorCode::InvalidCommand),
     };
@@ -180,7 +239,11 @@ fn producer_partition(send: &SendMessages<'_>) -> ErrorCode {
 
 fn check_ack(ack: u8) -> Result<(), ErrorCode> {
     // Without replicas there is nothing to wait for less: both are answered by the commit.
-    if ack <= ACK_QUORUM { Ok(()) } else { Err(ErrorCode::InvalidCommand) }
+    if ack <= ACK_QUORUM {
+        Ok(())
+    } else {
+        Err(ErrorCode::InvalidCommand)
+    }
 }
 
 /// A plain poll, after which anything may follow (wire 7.3).
@@ -231,6 +294,10 @@ pub(super) fn cancel(request: Request, bound: Bound) {
     let (client, session) = (bound.session.client, bound.session.session);
     for shard in &request.connection.node.shards {
         // A full inbox loses a cancel; the poll then ends with its wait.
-        let _ = shard.send(ShardMessage::Cancel { client, session, request: number });
+        let _ = shard.send(ShardMessage::Cancel {
+            client,
+            session,
+            request: number,
+        });
     }
 }

@@ -28,13 +28,23 @@ fn gate(request: &Request) -> Result<(), EvictionHeader> {
         return Ok(());
     }
     tracing::info!(version = version.protocol_version, sdk = %version.sdk_name, "a client speaks another protocol version");
-    Err(EvictionHeader::incompatible(client, PROTOCOL_VERSION.0, PROTOCOL_VERSION.0))
+    Err(EvictionHeader::incompatible(
+        client,
+        PROTOCOL_VERSION.0,
+        PROTOCOL_VERSION.0,
+    ))
 }
 
 fn login_reply(user_id: u32, session: u64) -> Bytes {
     let mut body = BytesMut::new();
     let server_version = Name::new(SERVER_VERSION).expect("a package version is a name");
-    LoginReply { user_id, session, server_protocol_version: PROTOCOL_VERSION.0, server_version }.encode(&mut body);
+    LoginReply {
+        user_id,
+        session,
+        server_protocol_version: PROTOCOL_VERSION.0,
+        server_version,
+    }
+    .encode(&mut body);
     body.freeze()
 }
 
@@ -45,7 +55,9 @@ pub(super) fn register(request: Request) {
         return request.connection.evict(eviction);
     }
     let Ok(login) = Login::from_bytes(&request.body) else {
-        return request.connection.evict(EvictionHeader::new(client, EvictionReason::MalformedLogin));
+        return request
+            .connection
+            .evict(EvictionHeader::new(client, EvictionReason::MalformedLogin));
     };
     if let Some(bound) = request.connection.bound() {
         return replay_bound(request, bound);
@@ -62,7 +74,9 @@ pub(super) fn register(request: Request) {
 /// A connection that is signed in stays who it is (wire 4.3).
 fn replay_bound(request: Request, bound: Bound) {
     let metadata = request.connection.node.published.load_full();
-    let Some(session) = metadata.session(bound.session) else { return request.refuse(ErrorCode::Unauthenticated) };
+    let Some(session) = metadata.session(bound.session) else {
+        return request.refuse(ErrorCode::Unauthenticated);
+    };
     let receipt = Receipt {
         request: RequestKey {
             client: bound.session.client,
@@ -73,7 +87,9 @@ fn replay_bound(request: Request, bound: Bound) {
             user_id: session.user_id,
         },
         at: session.registered_at,
-        outcome: Outcome::Registered { user_id: session.user_id },
+        outcome: Outcome::Registered {
+            user_id: session.user_id,
+        },
     };
     registered(request, &receipt);
 }
@@ -82,7 +98,10 @@ fn registered(request: Request, receipt: &Receipt) {
     let node = Arc::clone(&request.connection.node);
     match receipt.outcome {
         Outcome::Registered { user_id } => {
-            let session = SessionKey { client: receipt.request.client, session: receipt.at.op };
+            let session = SessionKey {
+                client: receipt.request.client,
+                session: receipt.at.op,
+            };
             request.connection.bind(Some(Bound { session, user_id }));
             let completion = login_reply(user_id, session.session);
             match receipt.body(&completion) {
@@ -101,7 +120,9 @@ fn registered(request: Request, receipt: &Receipt) {
 fn refuse_login(request: Request, code: ErrorCode) {
     match eviction_for(code) {
         Some(reason) => {
-            request.connection.evict(EvictionHeader::new(request.header.client.get(), reason));
+            request
+                .connection
+                .evict(EvictionHeader::new(request.header.client.get(), reason));
         }
         None => retry_login(request, code),
     }
@@ -195,7 +216,11 @@ async fn verify(request: &Request, credentials: &Credentials) -> Result<UserRef,
 /// Has a change ordered; its receipt, or why it was not.
 pub(super) async fn propose(request: &Request, key: RequestKey, change: Change) -> Result<Receipt, ErrorCode> {
     let (answer, receipt) = oneshot::channel();
-    let message = ShardMessage::Change { request: key, change, answer };
+    let message = ShardMessage::Change {
+        request: key,
+        change,
+        answer,
+    };
     if request.connection.node.metadata_shard().send(message).is_err() {
         return Err(ErrorCode::TransientNotAccepted);
     }
@@ -210,10 +235,17 @@ pub(super) fn bind(request: Request) {
     }
     let Ok(bind) = BindSession::from_bytes(&request.body) else {
         let client = request.header.client.get();
-        return request.connection.evict(EvictionHeader::new(client, EvictionReason::MalformedLogin));
+        return request
+            .connection
+            .evict(EvictionHeader::new(client, EvictionReason::MalformedLogin));
     };
     let metadata = request.connection.node.published.load_full();
-    let found = metadata.bind(bind.client_id, bind.session, &bind.bind_secret.0, bind.metadata_watermark);
+    let found = metadata.bind(
+        bind.client_id,
+        bind.session,
+        &bind.bind_secret.0,
+        bind.metadata_watermark,
+    );
     match found.map(|session| (session.key, session.user_id)) {
         Ok((session, user_id)) => {
             request.connection.bind(Some(Bound { session, user_id }));

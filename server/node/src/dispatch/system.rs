@@ -72,7 +72,10 @@ fn cluster(node: &Node) -> Bytes {
         role: NodeRole::Leader,
         status: NodeStatus::Healthy,
     }];
-    encoded(&ClusterMetadata { name: CLUSTER_NAME.to_owned(), nodes })
+    encoded(&ClusterMetadata {
+        name: CLUSTER_NAME.to_owned(),
+        nodes,
+    })
 }
 
 fn encoded(value: &impl Encode) -> Bytes {
@@ -93,19 +96,34 @@ fn summary(entry: &Entry, groups: usize) -> ClientSummary {
 
 /// One client, or nothing for an unknown number.
 fn details(node: &Node, metadata: &Metadata, client_id: u32) -> Bytes {
-    let Some(entry) = node.connections.get(client_id) else { return Bytes::new() };
-    let groups = entry.session.map(|session| metadata.groups_of(session)).unwrap_or_default();
+    let Some(entry) = node.connections.get(client_id) else {
+        return Bytes::new();
+    };
+    let groups = entry
+        .session
+        .map(|session| metadata.groups_of(session))
+        .unwrap_or_default();
     let client = summary(&entry, groups.len());
     let group = |key: &iggy_metadata::GroupKey| ClientGroup {
         stream_id: key.stream_id,
         topic_id: key.topic_id,
         group_id: key.group_id,
     };
-    encoded(&ClientDetails { client, groups: groups.iter().map(group).collect() })
+    encoded(&ClientDetails {
+        client,
+        groups: groups.iter().map(group).collect(),
+    })
 }
 
 fn clients(node: &Node, metadata: &Metadata) -> Bytes {
     let clients = node.connections.list();
-    let summary = |entry: &Entry| summary(entry, entry.session.map_or(0, |session| metadata.groups_of(session).len()));
-    encoded(&Clients { clients: clients.iter().map(summary).collect() })
+    let summary = |entry: &Entry| {
+        summary(
+            entry,
+            entry.session.map_or(0, |session| metadata.groups_of(session).len()),
+        )
+    };
+    encoded(&Clients {
+        clients: clients.iter().map(summary).collect(),
+    })
 }
