@@ -33,6 +33,18 @@ impl Origin {
     }
 }
 
+/// How a read is answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Answer {
+    /// With messages; a first message above the byte limit comes alone.
+    #[default]
+    Messages,
+    /// With messages that fit the byte limit, or none.
+    WithinBytes,
+    /// Without messages: the head counts those that could be read.
+    Count,
+}
+
 /// A read of messages.
 #[derive(Clone, Debug)]
 pub struct Poll {
@@ -50,6 +62,8 @@ pub struct Poll {
     pub commit: bool,
     /// Microseconds to wait for `min_count` messages; 0 answers at once.
     pub wait: u64,
+    /// How the read is answered.
+    pub answer: Answer,
     /// Whether there is room to wait; without it a poll that would have to is refused.
     pub may_park: bool,
     /// Metadata position the request was resolved at; part of the reply's context.
@@ -94,6 +108,8 @@ pub struct Reply {
     pub header: Box<ReplyHeader>,
     /// Body, in pieces that share memory with the log.
     pub body: Vec<Bytes>,
+    /// After a read, the offset at which the next one of the partition starts.
+    pub next_offset: Option<u64>,
 }
 
 impl Reply {
@@ -116,12 +132,26 @@ impl Reply {
         Self::with(ticket, ReplyHeader::committed(entry), body)
     }
 
+    /// Turns the reply of a read into a refusal: nothing was read.
+    #[must_use]
+    pub fn into_refusal(mut self, code: ErrorCode) -> Self {
+        *self.header = ReplyHeader {
+            status: code.code().into(),
+            ..*self.header
+        }
+        .with_body_len(0);
+        self.body.clear();
+        self.next_offset = None;
+        self
+    }
+
     fn with(ticket: Ticket, header: ReplyHeader, body: Vec<Bytes>) -> Self {
         let length = body.iter().map(Bytes::len).sum();
         Self {
             ticket,
             header: Box::new(header.with_body_len(length)),
             body,
+            next_offset: None,
         }
     }
 }

@@ -6,7 +6,7 @@
 use crate::controller::Order;
 use crate::metadata_group::{MetadataError, MetadataGroup, MetadataNotice};
 use crate::partition_group::{Expiry, Notice, PartitionConfig, PartitionGroup, directory};
-use crate::request::{Origin, PartitionRequest, Reply, Ticket};
+use crate::request::{Answer, Origin, PartitionRequest, Reply, Ticket};
 use iggy_consensus::Now;
 use iggy_journal::Loss;
 use iggy_metadata::{Change, PartitionKey, RequestKey};
@@ -177,7 +177,8 @@ impl<S: Storage> Shard<S> {
         };
         if let PartitionRequest::Poll(poll) = &mut request {
             poll.wait = poll.wait.min(self.config.parked_wait_max);
-            poll.may_park = self.may_park(origin.member());
+            // A count is part of a fetch, which was let in as a whole.
+            poll.may_park = poll.answer == Answer::Count || self.may_park(origin.member());
         }
         if let Some(group) = self.partitions.get_mut(&slot) {
             group.request(now, origin, request, &mut self.storage);
@@ -190,14 +191,17 @@ impl<S: Storage> Shard<S> {
         self.parked < self.config.parked_max && of_session < self.config.parked_per_session_max
     }
 
-    /// Ends the wait of a poll that its client no longer wants (wire 7.6). Unknown polls are ignored.
+    /// Ends the waits of a request that its client no longer wants (wire 7.6). Unknown requests are ignored.
     pub fn cancel(&mut self, client: u128, session: u64, request: u64) {
-        let found = self
-            .partitions
-            .iter_mut()
-            .find_map(|(slot, group)| (group.parked() > 0 && group.cancel(client, session, request)).then_some(*slot));
-        if let Some(slot) = found {
-            self.collect(slot);
+        let slots: Vec<u32> = self.partitions.keys().copied().collect();
+        for slot in slots {
+            if self
+                .partitions
+                .get_mut(&slot)
+                .is_some_and(|group| group.cancel(client, session, request))
+            {
+                self.collect(slot);
+            }
         }
     }
 
@@ -401,12 +405,14 @@ impl<S: Storage> Shard<S> {
         let output = match notice {
             Notice::Reply(reply) => Output::Reply(reply),
             Notice::Parked {
-                member,
+                counted,
                 deadline,
                 expiry,
             } => {
-                self.parked += 1;
-                *self.parked_by.entry(member).or_default() += 1;
+                if let Some(member) = counted {
+                    self.parked += 1;
+                    *self.parked_by.entry(member).or_default() += 1;
+                }
                 return self.deadlines.push(Reverse((deadline, slot, expiry)));
             }
             Notice::Unparked(member) => return self.unparked(member),

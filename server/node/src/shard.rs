@@ -4,7 +4,7 @@ use crate::connection::outgoing::ReplySender;
 use crate::node::{Node, wall_micros};
 use iggy_consensus::Now;
 use iggy_driver::metadata_group::MetadataNotice;
-use iggy_driver::request::{Origin, PartitionRequest, Ticket};
+use iggy_driver::request::{Origin, PartitionRequest, Reply, Ticket};
 use iggy_driver::{Order, Output, PartitionEvent, Shard, controller};
 use iggy_metadata::{Change, Outcome, PartitionKey, Receipt, RequestKey};
 use iggy_protocol::error_code::ErrorCode;
@@ -25,6 +25,24 @@ pub const ORDERS_MAX: usize = 4096;
 /// Answer to a proposed metadata change.
 pub type ChangeAnswer = Result<Receipt, ErrorCode>;
 
+/// Where the reply of a partition goes.
+pub enum ReplyTo {
+    /// To the client.
+    Client(ReplySender),
+    /// To a fetch, which puts several together.
+    Fetch(oneshot::Sender<Reply>),
+}
+
+impl ReplyTo {
+    fn send(self, reply: Reply) {
+        match self {
+            Self::Client(sender) => sender.send(reply.header, reply.body),
+            // A fetch that is gone has answered already.
+            Self::Fetch(sender) => drop(sender.send(reply)),
+        }
+    }
+}
+
 /// What reaches a shard.
 pub enum ShardMessage {
     /// A request to a partition.
@@ -38,7 +56,7 @@ pub enum ShardMessage {
         /// What to do.
         request: PartitionRequest,
         /// Where the reply goes.
-        reply: ReplySender,
+        reply: ReplyTo,
     },
     /// A metadata change.
     Change {
@@ -114,7 +132,7 @@ impl ShardHandle {
 }
 
 enum Waiter {
-    Reply(ReplySender),
+    Reply(ReplyTo),
     Change(oneshot::Sender<ChangeAnswer>),
     Segments(oneshot::Sender<Result<u64, ErrorCode>>),
 }
@@ -263,7 +281,7 @@ impl ShardRunner {
             match output {
                 Output::Reply(reply) => {
                     if let Some(Waiter::Reply(sender)) = self.waiter(reply.ticket) {
-                        sender.send(reply.header, reply.body);
+                        sender.send(reply);
                     }
                 }
                 Output::Metadata(notice) => self.metadata(notice),

@@ -14,7 +14,7 @@ use iggy_protocol::limits::HEADER_SIZE;
 pub struct Limits {
     /// Messages at most.
     pub count: u32,
-    /// Bytes of records at most. The first message may be larger, and then comes alone.
+    /// Bytes of records at most.
     pub max_bytes: usize,
 }
 
@@ -30,6 +30,8 @@ pub struct Gathered {
     /// Offset of the last message.
     pub last_offset: Option<u64>,
     next: u64,
+    /// Whether a first message above the byte limit comes alone.
+    oversize: bool,
     limits: Limits,
     full: bool,
 }
@@ -54,8 +56,9 @@ pub struct Walked {
 }
 
 impl Gathered {
-    /// Nothing yet; the first message wanted is at or after `from`.
-    pub fn new(from: u64, limits: Limits) -> Self {
+    /// Nothing yet; the first message wanted is at or after `from`. With `oversize` the first message may be above the
+    /// byte limit and then comes alone.
+    pub fn new(from: u64, limits: Limits, oversize: bool) -> Self {
         let full = limits.count == 0;
         Self {
             pieces: Vec::new(),
@@ -63,6 +66,7 @@ impl Gathered {
             bytes: 0,
             last_offset: None,
             next: from,
+            oversize,
             limits,
             full,
         }
@@ -104,7 +108,7 @@ impl Gathered {
         let damaged = |source| ReadError { offset, source };
         let before_end = u32::try_from(end.saturating_sub(self.next)).unwrap_or(u32::MAX);
         let count = (self.limits.count - self.messages).min(before_end);
-        let first = self.messages == 0;
+        let first = self.messages == 0 && self.oversize;
         let Some(part) = slice(batch, self.next, count, self.bytes_left(), first).map_err(damaged)? else {
             let last = BatchView::split_first_unwalked(batch).map_err(damaged)?.0.last_offset();
             // A batch that has wanted messages but no room for any ends the read; an older one is passed over.

@@ -113,7 +113,9 @@ impl Receipts {
 
     /// Whether receipts of this session are kept.
     pub fn knows(&self, member: Member) -> bool {
-        self.sessions.get(&member.client).is_some_and(|kept| kept.session == member.session)
+        self.sessions
+            .get(&member.client)
+            .is_some_and(|kept| kept.session == member.session)
     }
 
     /// Forgets a session that has ended.

@@ -253,7 +253,12 @@ impl Segments {
 
     /// Broker time of the newest batch; 0 when there is none.
     pub fn last_timestamp(&self) -> u64 {
-        self.all.iter().rev().map(|segment| segment.index.last_timestamp).find(|at| *at > 0).unwrap_or(0)
+        self.all
+            .iter()
+            .rev()
+            .map(|segment| segment.index.last_timestamp)
+            .find(|at| *at > 0)
+            .unwrap_or(0)
     }
 
     /// Steps that read `length` bytes of a span, through a file number of their own.

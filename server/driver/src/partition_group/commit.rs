@@ -1,7 +1,7 @@
 //! What happens when writes commit: they are applied in order, and their clients answered.
 
+use super::PartitionGroup;
 use super::writes::{Pending, Waiter, batch_header};
-use super::{Notice, PartitionGroup};
 use crate::request::{Origin, Reply, operation_of, rejection};
 use bytes::{Bytes, BytesMut};
 use iggy_consensus::{Body, LogEnd, Now};
@@ -87,18 +87,7 @@ impl PartitionGroup {
             }
             Waiter::Read(reply) => match outcome {
                 // The owner changed between the read and its commit: nothing was stored, so nothing was read.
-                Outcome::Rejected(code) => {
-                    let refused = iggy_protocol::header::ReplyHeader {
-                        status: code.into(),
-                        ..*reply.header
-                    };
-                    let header = Box::new(refused.with_body_len(0));
-                    self.reply(Reply {
-                        ticket: reply.ticket,
-                        header,
-                        body: Vec::new(),
-                    });
-                }
+                Outcome::Rejected(code) => self.reply(reply.into_refusal(ErrorCode::from_u32(code))),
                 Outcome::Sent { .. } | Outcome::Done => self.reply(*reply),
             },
         }
@@ -167,19 +156,7 @@ impl PartitionGroup {
             match pending.waiter {
                 Waiter::Nobody => {}
                 Waiter::Client(origin) => self.reply(Reply::refused(&origin, ErrorCode::TransientNotCommitted)),
-                Waiter::Read(reply) => {
-                    let status = ErrorCode::TransientNotCommitted.code().into();
-                    let refused = iggy_protocol::header::ReplyHeader {
-                        status,
-                        ..*reply.header
-                    };
-                    let header = Box::new(refused.with_body_len(0));
-                    self.notices.push(Notice::Reply(Reply {
-                        ticket: reply.ticket,
-                        header,
-                        body: Vec::new(),
-                    }));
-                }
+                Waiter::Read(reply) => self.reply(reply.into_refusal(ErrorCode::TransientNotCommitted)),
             }
         }
         self.refuse_waiting();

@@ -56,8 +56,8 @@ pub enum Notice {
     Reply(Reply),
     /// A poll was parked until this microsecond of the monotonic clock.
     Parked {
-        /// Whose poll.
-        member: Member,
+        /// Session it counts for; a count for a fetch counts for none.
+        counted: Option<Member>,
         /// Deadline.
         deadline: u64,
         /// Names the poll for [`PartitionGroup::expire`].

@@ -2,7 +2,7 @@
 
 use super::polling::{Served, Start};
 use super::{Notice, PartitionGroup};
-use crate::request::{Origin, Reply};
+use crate::request::{Answer, Origin, Reply};
 use iggy_consensus::Now;
 use iggy_protocol::error_code::ErrorCode;
 use iggy_storage::Storage;
@@ -30,7 +30,7 @@ impl PartitionGroup {
         let number = self.number();
         let deadline = now.monotonic.saturating_add(served.poll.wait);
         let log_bytes = self.segments.size();
-        let member = origin.member();
+        let counted = (served.poll.answer != Answer::Count).then(|| origin.member());
         self.parked.insert(
             number,
             ParkedPoll {
@@ -41,7 +41,7 @@ impl PartitionGroup {
             },
         );
         self.notices.push(Notice::Parked {
-            member,
+            counted,
             deadline,
             expiry: Expiry(number),
         });
@@ -49,7 +49,9 @@ impl PartitionGroup {
 
     fn unpark(&mut self, number: u64) -> Option<ParkedPoll> {
         let parked = self.parked.remove(&number)?;
-        self.notices.push(Notice::Unparked(parked.origin.member()));
+        if parked.served.poll.answer != Answer::Count {
+            self.notices.push(Notice::Unparked(parked.origin.member()));
+        }
         Some(parked)
     }
 

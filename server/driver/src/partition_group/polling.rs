@@ -1,7 +1,7 @@
 //! Reads: from memory at once, from disk by one or a few bounded reads.
 
 use super::{Notice, PartitionGroup};
-use crate::request::{Origin, Poll, Reply};
+use crate::request::{Answer, Origin, Poll, Reply};
 use bytes::{Bytes, BytesMut};
 use iggy_consensus::Now;
 use iggy_partition::index::GRANULARITY;
@@ -112,6 +112,9 @@ impl PartitionGroup {
     }
 
     pub(super) fn serve(&mut self, now: Now, origin: Origin, served: Served, start: Start, storage: &mut dyn Storage) {
+        if served.poll.answer == Answer::Count {
+            return self.answer_count(&origin, &served, start);
+        }
         let max_bytes = served.poll.max_bytes.min(self.config.read_bytes_max) as usize;
         let limits = Limits {
             count: served.poll.count,
@@ -125,7 +128,7 @@ impl PartitionGroup {
                 None => (self.state.log_start, Some(timestamp)),
             },
         };
-        let mut gathered = Gathered::new(from, limits);
+        let mut gathered = Gathered::new(from, limits, served.poll.answer == Answer::Messages);
         if from_timestamp.is_none() && self.gather_from_memory(&mut gathered) {
             return self.answer(now, &origin, served, gathered, storage);
         }
@@ -252,7 +255,8 @@ impl PartitionGroup {
 
     fn answer(&mut self, now: Now, origin: &Origin, served: Served, gathered: Gathered, storage: &mut dyn Storage) {
         let last_offset = gathered.last_offset;
-        let reply = self.poll_reply(origin, &served, gathered.messages, gathered.pieces);
+        let next_offset = gathered.next_offset();
+        let reply = self.poll_reply(origin, &served, gathered.messages, gathered.pieces, next_offset);
         match last_offset.filter(|_| served.poll.commit) {
             Some(offset) => {
                 let (consumer, generation) = (served.poll.consumer, served.generation);
@@ -263,11 +267,32 @@ impl PartitionGroup {
     }
 
     pub(super) fn answer_empty(&mut self, origin: &Origin, served: &Served) {
-        let reply = self.poll_reply(origin, served, 0, Vec::new());
+        let next_offset = match self.start_of(&served.poll) {
+            Start::Offset(offset) => offset,
+            Start::Timestamp(_) => self.state.next_offset,
+        };
+        let reply = self.poll_reply(origin, served, 0, Vec::new(), next_offset);
         self.reply(reply);
     }
 
-    fn poll_reply(&self, origin: &Origin, served: &Served, messages: u32, pieces: Vec<Bytes>) -> Reply {
+    fn answer_count(&mut self, origin: &Origin, served: &Served, start: Start) {
+        let readable = u32::try_from(self.readable(start)).unwrap_or(u32::MAX);
+        let next_offset = match start {
+            Start::Offset(offset) => offset.max(self.state.log_start),
+            Start::Timestamp(_) => self.state.next_offset,
+        };
+        let reply = self.poll_reply(origin, served, readable, Vec::new(), next_offset);
+        self.reply(reply);
+    }
+
+    fn poll_reply(
+        &self,
+        origin: &Origin,
+        served: &Served,
+        messages: u32,
+        pieces: Vec<Bytes>,
+        next_offset: u64,
+    ) -> Reply {
         let head = PollHead {
             partition_id: self.key.partition_id,
             current_offset: self.state.current_offset(),
@@ -283,6 +308,9 @@ impl PartitionGroup {
         let mut body = Vec::with_capacity(pieces.len() + 1);
         body.push(bytes.freeze());
         body.extend(pieces);
-        Reply::read(origin, body)
+        Reply {
+            next_offset: Some(next_offset),
+            ..Reply::read(origin, body)
+        }
     }
 }

@@ -16,7 +16,8 @@ use frames::{FrameError, FrameReader};
 use iggy_metadata::SessionKey;
 use iggy_protocol::header::{EvictionHeader, EvictionReason, RequestHeader};
 use outgoing::{Outgoing, Queued, ReplySender};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -48,6 +49,8 @@ pub struct Connection {
     /// Address of the client.
     pub address: SocketAddr,
     bound: Cell<Option<Bound>>,
+    /// Fetches that wait, by request number.
+    fetches: RefCell<HashMap<u64, CancellationToken>>,
     frames: mpsc::Sender<Outgoing>,
     queued: Arc<Queued>,
     close: CancellationToken,
@@ -65,6 +68,25 @@ impl Connection {
         self.node
             .connections
             .bind(self.client_id, bound.map(|bound| (bound.session, bound.user_id)));
+    }
+
+    /// Notes a fetch that may wait; its token is cancelled when the client no longer wants it.
+    pub fn start_fetch(&self, request: u64) -> CancellationToken {
+        let token = self.close.child_token();
+        self.fetches.borrow_mut().insert(request, token.clone());
+        token
+    }
+
+    /// Forgets a fetch that is answered.
+    pub fn end_fetch(&self, request: u64) {
+        self.fetches.borrow_mut().remove(&request);
+    }
+
+    /// Ends the wait of a fetch. Unknown ones are ignored.
+    pub fn cancel_fetch(&self, request: u64) {
+        if let Some(token) = self.fetches.borrow().get(&request) {
+            token.cancel();
+        }
     }
 
     /// The way back for the reply of one request.
@@ -100,6 +122,7 @@ where
         client_id,
         address,
         bound: Cell::new(None),
+        fetches: RefCell::default(),
         frames,
         queued: Arc::clone(&queued),
         close: close.clone(),

@@ -4,9 +4,9 @@ mod fetch;
 
 use super::Request;
 use crate::connection::Bound;
-use crate::shard::ShardMessage;
+use crate::shard::{ReplyTo, ShardMessage};
 use bytes::{Bytes, BytesMut};
-use iggy_driver::request::{PartitionRequest, Poll};
+use iggy_driver::request::{Answer, PartitionRequest, Poll};
 use iggy_metadata::model::topic::Topic;
 use iggy_metadata::{Metadata, PartitionKey, Target};
 use iggy_partition::operation::ConsumerKey;
@@ -102,6 +102,7 @@ fn forward(request: Request, bound: Bound, key: PartitionKey, asked: PartitionRe
         ..
     } = request;
     let shard = connection.node.shard_of(&key);
+    let reply = ReplyTo::Client(reply);
     let message = ShardMessage::Partition {
         key,
         header,
@@ -110,7 +111,11 @@ fn forward(request: Request, bound: Bound, key: PartitionKey, asked: PartitionRe
         reply,
     };
     if let Err(message) = shard.send(message)
-        && let ShardMessage::Partition { header, reply, .. } = *message
+        && let ShardMessage::Partition {
+            header,
+            reply: ReplyTo::Client(reply),
+            ..
+        } = *message
     {
         tracing::debug!("the inbox of a shard is full");
         Request {
@@ -267,6 +272,7 @@ fn poll_of(
         max_bytes,
         commit: poll.auto_commit,
         wait,
+        answer: Answer::Messages,
         may_park: true,
         metadata_op,
     }
@@ -292,6 +298,7 @@ pub(super) fn route(request: &Request, bound: Bound, metadata: &Metadata) -> Res
 pub(super) fn cancel(request: Request, bound: Bound) {
     let number = request.header.request.get();
     let (client, session) = (bound.session.client, bound.session.session);
+    request.connection.cancel_fetch(number);
     for shard in &request.connection.node.shards {
         // A full inbox loses a cancel; the poll then ends with its wait.
         let _ = shard.send(ShardMessage::Cancel {
