@@ -238,7 +238,6 @@ impl GroupLog {
             return Vec::new();
         };
         match (intent, completion.result) {
-            (Intent::Open, Ok(_)) => Vec::new(),
             (Intent::Open, Err(error)) => vec![LogEvent::OpenFailed(error)],
             (Intent::Append { token, barrier, files }, Ok(_)) => self.written(now, token, barrier, files, storage),
             (Intent::Append { token, .. }, Err(error)) => self.failed(now, &[token], &error),
@@ -261,7 +260,7 @@ impl GroupLog {
                 self.failed(now, &[], &error)
             }
             (Intent::Read(id), result) => vec![LogEvent::Read { id, result }],
-            (Intent::Background, Ok(_)) => Vec::new(),
+            (Intent::Open | Intent::Background, Ok(_)) => Vec::new(),
             (Intent::Background, Err(error)) => vec![LogEvent::BackgroundFailed(error)],
             (Intent::Finish, Ok(_)) => vec![LogEvent::Finished],
         }

@@ -27,6 +27,8 @@ const SHARD_SLOT: u64 = u32::MAX as u64;
 pub struct ShardConfig {
     /// Facts of its partitions.
     pub partition: PartitionConfig,
+    /// Bytes that reads from disk may take at once; further reads wait.
+    pub read_bytes_max: u64,
     /// Polls parked at once.
     pub parked_max: usize,
     /// Polls parked at once by one session.
@@ -77,6 +79,9 @@ pub struct Shard<S> {
     refused: BTreeMap<PartitionKey, ErrorCode>,
     next_slot: u32,
     deadlines: BinaryHeap<Reverse<(u64, u32, Expiry)>>,
+    /// Partitions with reads that wait for room, in the order in which they came.
+    waiting_reads: VecDeque<u32>,
+    read_bytes: u64,
     parked: usize,
     parked_by: BTreeMap<Member, usize>,
     /// Orders that found the log of their partition full.
@@ -99,6 +104,8 @@ impl<S: Storage> Shard<S> {
             refused: BTreeMap::new(),
             next_slot: 0,
             deadlines: BinaryHeap::new(),
+            waiting_reads: VecDeque::new(),
+            read_bytes: 0,
             parked: 0,
             parked_by: BTreeMap::new(),
             orders: VecDeque::new(),
@@ -288,7 +295,9 @@ impl<S: Storage> Shard<S> {
             job = group.close();
             // The append lane of the partition runs what it still holds first: nothing comes back after the removal.
             lane = LaneId(u64::from(slot) << 8);
-            notices.into_iter().for_each(|notice| self.notice(slot, *key, notice));
+            for notice in notices {
+                self.notice(slot, *key, notice);
+            }
         }
         job.push(Step::RemoveDirectory(directory(key)));
         self.storage.submit(lane, IoToken(SHARD_SLOT << 32), job);
@@ -385,7 +394,9 @@ impl<S: Storage> Shard<S> {
 
     fn collect_all(&mut self) {
         let slots: Vec<u32> = self.partitions.keys().copied().collect();
-        slots.into_iter().for_each(|slot| self.collect(slot));
+        for slot in slots {
+            self.collect(slot);
+        }
     }
 
     fn collect(&mut self, slot: u32) {
@@ -416,6 +427,14 @@ impl<S: Storage> Shard<S> {
                 return self.deadlines.push(Reverse((deadline, slot, expiry)));
             }
             Notice::Unparked(member) => return self.unparked(member),
+            Notice::ReadWanted => {
+                self.waiting_reads.push_back(slot);
+                return self.start_reads();
+            }
+            Notice::ReadEnded { bytes } => {
+                self.read_bytes -= bytes;
+                return self.start_reads();
+            }
             Notice::Fenced { reason, cause } => trouble(format!("takes no more writes: {reason}: {cause}")),
             Notice::OpenFailed(error) => trouble(format!("cannot be opened: {error}")),
             Notice::BackgroundFailed(error) => trouble(error.to_string()),
@@ -426,6 +445,23 @@ impl<S: Storage> Shard<S> {
             }
         };
         self.outputs.push(output);
+    }
+
+    /// Starts reads that wait, as far as there is room. One read may always run, whatever its size.
+    fn start_reads(&mut self) {
+        while let Some(slot) = self.waiting_reads.front() {
+            let Some(group) = self.partitions.get_mut(slot) else {
+                self.waiting_reads.pop_front();
+                continue;
+            };
+            let bytes = group.next_read();
+            if self.read_bytes > 0 && self.read_bytes + bytes > self.config.read_bytes_max {
+                return;
+            }
+            self.read_bytes += bytes;
+            group.start_read(&mut self.storage);
+            self.waiting_reads.pop_front();
+        }
     }
 
     fn unparked(&mut self, member: Member) {

@@ -102,9 +102,12 @@ pub fn snapshot(node: &Node, asked: &GetSnapshot) -> Result<Bytes, ErrorCode> {
     })
 }
 
+/// A file of the archive: what it holds, its name, and how it is made.
+type Part<'a> = (SnapshotType, &'static str, &'a dyn Fn() -> Vec<u8>);
+
 fn archive(node: &Node, types: &[SnapshotType], method: CompressionMethod) -> io::Result<Bytes> {
     let all = types.is_empty() || types.contains(&SnapshotType::All);
-    let parts: [(SnapshotType, &str, &dyn Fn() -> Vec<u8>); 6] = [
+    let parts: [Part<'_>; 6] = [
         (SnapshotType::FilesystemOverview, "filesystem_overview.txt", &|| {
             filesystem(&node.config.path)
         }),

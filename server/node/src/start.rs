@@ -2,6 +2,7 @@
 
 use crate::config::{Arguments, Config, ConfigError, Loaded, RootCredentials};
 use crate::connection::listener;
+use crate::connection::registry::Registry;
 use crate::data_directory::{DataDirectory, boot_id};
 use crate::metrics::{Access, Metrics, Sampler, TokenCheck};
 use crate::node::{CLUSTER_NAME, CounterTable, Node, wall_micros};
@@ -10,13 +11,16 @@ use crate::shard::{ShardHandle, ShardInbox, ShardMessage, ShardRunner};
 use crate::{dispatch, housekeeping, logging, metrics, tls};
 use anyhow::Context;
 use arc_swap::ArcSwap;
-use iggy_driver::partition_group::PartitionConfig;
+use iggy_driver::partition_group::{self, PartitionConfig};
 use iggy_driver::{Order, Shard, ShardConfig, controller};
+use iggy_metadata::limits::Limits;
 use iggy_metadata::{Change, Metadata, Settings};
 use iggy_protocol::name::Name;
 use iggy_storage::file::FileStorage;
-use iggy_storage::image::FileImage;
+use iggy_storage::image::{FileImage, Image as _};
 use rustls::ServerConfig;
+use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -81,6 +85,7 @@ fn shard_config(config: &Config, cluster: u128, boot: u128) -> ShardConfig {
             verify_reads: config.partition.validate_checksum,
             waiting_max: WAITING_MAX,
         },
+        read_bytes_max: config.sharding.deferred_poll_max_inflight_bytes,
         parked_max: config.sharding.deferred_poll_max_pending,
         parked_per_session_max: config.sharding.deferred_poll_max_pending_per_session,
         parked_wait_max: u64::try_from(config.sharding.deferred_poll_max_wait.as_micros()).unwrap_or(u64::MAX),
@@ -100,10 +105,11 @@ async fn serve(
         directory.path(),
         config.node.advertised_address.as_deref(),
     )?;
-    let listeners = match config.tcp.enabled {
-        true => listener::bind(config.tcp.address, count)
-            .with_context(|| format!("tcp.address {} cannot be bound", config.tcp.address))?,
-        false => Vec::new(),
+    let listeners = if config.tcp.enabled {
+        listener::bind(config.tcp.address, count)
+            .with_context(|| format!("tcp.address {} cannot be bound", config.tcp.address))?
+    } else {
+        Vec::new()
     };
     let tcp_address = listeners.first().map(std::net::TcpListener::local_addr).transpose()?;
     let image = FileImage::new(directory.path());
@@ -112,6 +118,7 @@ async fn serve(
     if !metadata.is_bootstrapped() && root.is_none() {
         return Err(ConfigError::Conflict(RootCredentials::MISSING.to_owned()).into());
     }
+    remove_orphans(directory, &metadata)?;
     let counters = CounterTable::default();
     let orders = controller::orders_at_start(&metadata, &mut |key| counters.of_partition(key));
     let mut settings = Settings::default();
@@ -123,7 +130,7 @@ async fn serve(
         published: ArcSwap::from_pointee(metadata),
         counters,
         shards: handles,
-        connections: Default::default(),
+        connections: Registry::default(),
         passwords: Passwords::default(),
         metrics: Metrics::default(),
         cluster,
@@ -138,6 +145,7 @@ async fn serve(
     let stop = CancellationToken::new();
     let threads = start_shards(&node, seeds, tls, &stop, directory).await?;
     bootstrap(&node, root).await?;
+    set_limits(&node).await?;
     let metrics_address = start_metrics(&node, &stop).await?;
     tokio::task::spawn_local(housekeeping::run(Arc::clone(&node), stop.clone()));
     announce(tcp_address, metrics_address)?;
@@ -181,6 +189,35 @@ fn open_metadata(seed: &mut Seed, config: &Config, image: &FileImage) -> anyhow:
     seed.shard.open_metadata(config.metadata.prepare_queue_depth, image)?;
     let metadata = seed.shard.metadata().context("the metadata group was just opened")?;
     Ok(metadata.state().clone())
+}
+
+/// Removes the directories of partitions that were deleted just before the last process ended.
+fn remove_orphans(directory: &DataDirectory, metadata: &Metadata) -> anyhow::Result<()> {
+    let kept: HashSet<String> = metadata
+        .partitions()
+        .map(|(key, ..)| partition_group::directory(&key))
+        .collect();
+    for found in partition_directories(&FileImage::new(directory.path()))? {
+        if !kept.contains(&found) {
+            tracing::info!(directory = found, "removing what a deleted partition left");
+            std::fs::remove_dir_all(directory.path().join(&found)).with_context(|| found.clone())?;
+        }
+    }
+    Ok(())
+}
+
+fn partition_directories(image: &FileImage) -> std::io::Result<Vec<String>> {
+    let inside = |parent: &str| -> std::io::Result<Vec<String>> {
+        let entries = image.list(parent)?.into_iter().filter(|entry| entry.directory);
+        Ok(entries.map(|entry| format!("{parent}/{}", entry.name)).collect())
+    };
+    let mut found = Vec::new();
+    for stream in inside("streams")? {
+        for topic in inside(&format!("{stream}/topics"))? {
+            found.extend(inside(&format!("{topic}/partitions"))?);
+        }
+    }
+    Ok(found)
 }
 
 /// Starts every shard on a thread of its own; returns when all have opened their partitions.
@@ -262,6 +299,28 @@ async fn bootstrap(node: &Node, root: Option<RootCredentials>) -> anyhow::Result
     Ok(())
 }
 
+/// Brings the replicated limits to what the configuration says.
+async fn set_limits(node: &Node) -> anyhow::Result<()> {
+    let config = &node.config.metadata;
+    let bounded = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let limits = Limits {
+        sessions: bounded(config.clients_table_max),
+        resource_records: bounded(config.change_log_resource_capacity),
+        activity_records: bounded(config.change_log_activity_capacity),
+    };
+    if node.published.load().limits() == limits {
+        return Ok(());
+    }
+    let (message, answer) = dispatch::internal(Change::SetLimits(limits));
+    anyhow::ensure!(
+        node.metadata_shard().send_waiting(message).await,
+        "the metadata shard has stopped"
+    );
+    let receipt = answer.await.context("the metadata shard has stopped")?;
+    receipt.map_err(|code| anyhow::anyhow!("the limits of [metadata] could not be set: {code}"))?;
+    Ok(())
+}
+
 async fn start_metrics(node: &Arc<Node>, stop: &CancellationToken) -> anyhow::Result<Option<SocketAddr>> {
     let http = &node.config.http;
     if !http.metrics.enabled {
@@ -297,7 +356,7 @@ fn announce(tcp: Option<SocketAddr>, metrics: Option<SocketAddr>) -> std::io::Re
     let mut line = "ready".to_owned();
     for (name, address) in [("tcp", tcp), ("metrics", metrics)] {
         if let Some(address) = address {
-            line.push_str(&format!(" {name}={address}"));
+            let _ = write!(line, " {name}={address}");
         }
     }
     tracing::info!("{line}");

@@ -65,6 +65,13 @@ pub enum Notice {
     },
     /// A parked poll of this session was answered.
     Unparked(Member),
+    /// A read from disk waits for [`PartitionGroup::start_read`].
+    ReadWanted,
+    /// A read from disk ended.
+    ReadEnded {
+        /// Bytes it was given.
+        bytes: u64,
+    },
     /// The partition takes no more writes.
     Fenced {
         /// Why.
@@ -97,6 +104,7 @@ pub struct PartitionGroup {
     waiting: VecDeque<(u64, Origin, PartitionRequest)>,
     parked: BTreeMap<u64, parked::ParkedPoll>,
     reads: BTreeMap<u64, polling::DiskRead>,
+    wanted_reads: VecDeque<polling::DiskRead>,
     next_number: u64,
     applied: LogEnd,
     applied_end: Option<LogPosition>,
@@ -161,6 +169,7 @@ impl PartitionGroup {
             waiting: VecDeque::new(),
             parked: BTreeMap::new(),
             reads: BTreeMap::new(),
+            wanted_reads: VecDeque::new(),
             next_number: 0,
             applied: found.log.end,
             applied_end,
@@ -251,6 +260,7 @@ impl PartitionGroup {
     pub fn abandon(&mut self) {
         self.unusable = true;
         self.refuse_everything();
+        self.refuse_reads();
     }
 
     /// Steps that close its files.

@@ -41,8 +41,8 @@ pub(super) struct DiskRead {
     gathered: Gathered,
     from_timestamp: Option<u64>,
     span: Span,
-    /// The segment vanished under an earlier read.
-    retried: bool,
+    /// Bytes of the read that is wanted or running.
+    length: u32,
 }
 
 impl PartitionGroup {
@@ -144,9 +144,9 @@ impl PartitionGroup {
                     gathered,
                     from_timestamp,
                     span,
-                    retried: false,
+                    length: 0,
                 };
-                self.read_disk(read, 0, storage);
+                self.want_read(read, 0);
             }
             None => self.answer(now, &origin, served, gathered, storage),
         }
@@ -170,18 +170,45 @@ impl PartitionGroup {
         true
     }
 
-    /// Reads on from the span: at least `needed` bytes, at most what the reply can use.
-    fn read_disk(&mut self, read: DiskRead, needed: u64, storage: &mut dyn Storage) {
-        let wanted = read.gathered.bytes_left() as u64 + GRANULARITY + HEADER_SIZE as u64;
-        let wanted = wanted
+    /// Wants the next bytes of the span: at least `needed`, at most what the reply can use.
+    fn want_read(&mut self, mut read: DiskRead, needed: u64) {
+        let useful = read.gathered.bytes_left() as u64 + GRANULARITY + HEADER_SIZE as u64;
+        let length = useful
             .min(u64::from(self.config.read_bytes_max))
             .max(needed)
             .min(read.span.available);
-        let length = u32::try_from(wanted).unwrap_or(u32::MAX);
+        read.length = u32::try_from(length).unwrap_or(u32::MAX);
+        self.wanted_reads.push_back(read);
+        self.notices.push(Notice::ReadWanted);
+    }
+
+    /// Bytes of the read that [`start_read`](Self::start_read) starts next.
+    pub fn next_read(&self) -> u64 {
+        self.wanted_reads.front().map_or(0, |read| u64::from(read.length))
+    }
+
+    /// Starts the read that has waited longest. [`Notice::ReadEnded`] gives its bytes back.
+    pub fn start_read(&mut self, storage: &mut dyn Storage) {
+        let Some(read) = self.wanted_reads.pop_front() else {
+            return;
+        };
         let number = self.number();
-        let job = self.segments.read(read.span, length, &mut self.log.numbers);
+        let job = self.segments.read(read.span, read.length, &mut self.log.numbers);
         self.reads.insert(number, read);
         self.log.read(number, job, storage);
+    }
+
+    /// Answers every read whose bytes are not there yet: the partition is going away.
+    pub(super) fn refuse_reads(&mut self) {
+        for read in std::mem::take(&mut self.wanted_reads) {
+            self.reply(Reply::refused(&read.origin, ErrorCode::TransientNotAccepted));
+        }
+        for read in std::mem::take(&mut self.reads).into_values() {
+            self.notices.push(Notice::ReadEnded {
+                bytes: u64::from(read.length),
+            });
+            self.reply(Reply::refused(&read.origin, ErrorCode::TransientNotAccepted));
+        }
     }
 
     pub(super) fn read_done(
@@ -238,12 +265,12 @@ impl PartitionGroup {
             };
             read.span = span;
         }
-        self.read_disk(read, needs.unwrap_or(0), storage);
+        self.want_read(read, needs.unwrap_or(0));
     }
 
     fn read_failed(&mut self, now: Now, read: DiskRead, error: &StorageError, storage: &mut dyn Storage) {
         // Retention may have removed the segment meanwhile; then the log starts later now.
-        if !read.retried && read.gathered.messages == 0 && read.gathered.next_offset() < self.state.log_start {
+        if read.gathered.messages == 0 && read.gathered.next_offset() < self.state.log_start {
             let start = read
                 .from_timestamp
                 .map_or(Start::Offset(self.state.log_start), Start::Timestamp);

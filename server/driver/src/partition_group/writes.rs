@@ -39,6 +39,7 @@ pub(super) enum Waiter {
 }
 
 /// The facts of a proposal that depend on who makes it.
+#[derive(Clone, Copy)]
 struct Identity {
     client: u128,
     request_checksum: u128,
@@ -252,7 +253,8 @@ impl PartitionGroup {
         Barrier::from(self.settings.consumer_offset_durability)
     }
 
-    /// Stores the offset of a read whose reply is ready. `Err` gives the reply back: nothing was stored.
+    /// Stores the offset of a read whose reply is ready.
+    #[allow(clippy::too_many_arguments)] // As for `propose`, to which they go.
     pub(super) fn propose_read_offset(
         &mut self,
         now: Now,

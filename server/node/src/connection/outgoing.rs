@@ -23,7 +23,7 @@ pub enum Outgoing {
 
 impl Outgoing {
     /// Bytes of the frame.
-    pub fn len(&self) -> usize {
+    pub fn frame_len(&self) -> usize {
         match self {
             Self::Reply { body, .. } => size_of::<ReplyHeader>() + body.iter().map(Bytes::len).sum::<usize>(),
             Self::Evict(_) => size_of::<EvictionHeader>(),
@@ -78,7 +78,7 @@ impl ReplySender {
             body,
             permit: self.permit,
         };
-        self.queued.add(frame.len());
+        self.queued.add(frame.frame_len());
         // A closed queue means a closed connection; the client asks again on its next one.
         let _ = self.frames.try_send(frame);
     }

@@ -19,13 +19,13 @@ pub async fn write<W: AsyncWrite>(sink: W, mut frames: mpsc::Receiver<Outgoing>,
     let mut sink = Box::pin(sink);
     let mut pieces = VecDeque::new();
     while let Some(frame) = frames.recv().await {
-        let mut written = frame.len();
+        let mut written = frame.frame_len();
         let mut permits = Vec::new();
         let mut last = matches!(frame, Outgoing::Evict(_));
         add(frame, &mut pieces, &mut permits);
         while pieces.len() < PIECES_MAX && !last {
             let Ok(frame) = frames.try_recv() else { break };
-            written += frame.len();
+            written += frame.frame_len();
             last = matches!(frame, Outgoing::Evict(_));
             add(frame, &mut pieces, &mut permits);
         }

@@ -49,7 +49,7 @@ async fn run(
         Admission::Ready(change) => change,
         Admission::HashPassword(pending) => {
             let password = pending.password.expose().as_bytes().to_vec();
-            let hash = node.passwords.hash(password).await.map_err(busy)?;
+            let hash = node.passwords.hash(password).await.map_err(|error| busy(&error))?;
             pending.finish(hash)
         }
         Admission::VerifyPassword(pending) => {
@@ -58,16 +58,16 @@ async fn run(
                 .passwords
                 .verify(current, pending.current_hash.clone())
                 .await
-                .map_err(busy)?
+                .map_err(|error| busy(&error))?
             {
                 return Err(ErrorCode::InvalidCredentials);
             }
             let new = pending.new.expose().as_bytes().to_vec();
-            let hash = node.passwords.hash(new).await.map_err(busy)?;
+            let hash = node.passwords.hash(new).await.map_err(|error| busy(&error))?;
             pending.finish(hash)
         }
         Admission::MintToken(pending) => {
-            let token = new_token().map_err(busy)?;
+            let token = new_token().map_err(|error| busy(&error))?;
             let hash = token_hash(&token);
             let mut bytes = BytesMut::new();
             bytes.put_name(&Name::new(&token).map_err(|_| ErrorCode::Error)?);
@@ -93,7 +93,7 @@ async fn run(
     Ok((receipt, completion))
 }
 
-fn busy(error: PasswordError) -> ErrorCode {
+fn busy(error: &PasswordError) -> ErrorCode {
     tracing::warn!(%error, "a secret could not be made or checked");
     ErrorCode::TransientNotAccepted
 }

@@ -125,7 +125,7 @@ fn signed_in(request: Request, command: Command, operation: Operation) {
         return request.refuse(code);
     }
     match (command, operation.plane()) {
-        (Command::CancelDeferred, _) => partitions::cancel(request, bound),
+        (Command::CancelDeferred, _) => partitions::cancel(&request, bound),
         (Command::Logout, _) | (_, Plane::Metadata) => changes::change(request, bound, command, &metadata),
         (
             Command::SendMessages

@@ -295,7 +295,7 @@ pub(super) fn route(request: &Request, bound: Bound, metadata: &Metadata) -> Res
 }
 
 /// Ends the wait of a deferred poll (108). It has no reply of its own.
-pub(super) fn cancel(request: Request, bound: Bound) {
+pub(super) fn cancel(request: &Request, bound: Bound) {
     let number = request.header.request.get();
     let (client, session) = (bound.session.client, bound.session.session);
     request.connection.cancel_fetch(number);

@@ -20,19 +20,19 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// Checks the prefix that 40, 45 and 15 share, before the rest is touched.
-fn gate(request: &Request) -> Result<(), EvictionHeader> {
+fn gate(request: &Request) -> Result<(), Box<EvictionHeader>> {
     let client = request.header.client.get();
     let version = ClientVersionInfo::decode(&mut Reader::new(&request.body))
-        .map_err(|_| EvictionHeader::new(client, EvictionReason::MalformedLogin))?;
+        .map_err(|_| Box::new(EvictionHeader::new(client, EvictionReason::MalformedLogin)))?;
     if version.version() == PROTOCOL_VERSION {
         return Ok(());
     }
     tracing::info!(version = version.protocol_version, sdk = %version.sdk_name, "a client speaks another protocol version");
-    Err(EvictionHeader::incompatible(
+    Err(Box::new(EvictionHeader::incompatible(
         client,
         PROTOCOL_VERSION.0,
         PROTOCOL_VERSION.0,
-    ))
+    )))
 }
 
 fn login_reply(user_id: u32, session: u64) -> Bytes {
@@ -52,7 +52,7 @@ fn login_reply(user_id: u32, session: u64) -> Bytes {
 pub(super) fn register(request: Request) {
     let client = request.header.client.get();
     if let Err(eviction) = gate(&request) {
-        return request.connection.evict(eviction);
+        return request.connection.evict(*eviction);
     }
     let Ok(login) = Login::from_bytes(&request.body) else {
         return request
@@ -231,7 +231,7 @@ pub(super) async fn propose(request: &Request, key: RequestKey, change: Change) 
 /// Binds the connection to a session that was registered on another one (15).
 pub(super) fn bind(request: Request) {
     if let Err(eviction) = gate(&request) {
-        return request.connection.evict(eviction);
+        return request.connection.evict(*eviction);
     }
     let Ok(bind) = BindSession::from_bytes(&request.body) else {
         let client = request.header.client.get();
