@@ -5,7 +5,7 @@
 
 use crate::counters::PartitionCounters;
 use iggy_consensus::Durability;
-use iggy_metadata::model::topic::Topic;
+use iggy_metadata::model::topic::{History, Topic};
 use iggy_metadata::{Event, GroupKey, Metadata, OwnerChange, PartitionKey, SessionKey};
 use iggy_partition::Settings;
 use iggy_partition::operation::Member;
@@ -21,6 +21,8 @@ pub enum Order {
         key: PartitionKey,
         /// Its settings.
         settings: Settings,
+        /// Its history, as the metadata knows it.
+        history: History,
         /// Where it publishes its numbers.
         counters: Arc<PartitionCounters>,
     },
@@ -35,6 +37,13 @@ pub enum Order {
         key: PartitionKey,
         /// New settings.
         settings: Settings,
+    },
+    /// A new history of it began.
+    BeginHistory {
+        /// Partition.
+        key: PartitionKey,
+        /// Its history from now on.
+        history: History,
     },
     /// It belongs to a member of a group, or to nobody.
     InstallOwner {
@@ -74,6 +83,7 @@ impl Order {
             Self::Open { key, .. }
             | Self::Delete { key }
             | Self::Configure { key, .. }
+            | Self::BeginHistory { key, .. }
             | Self::InstallOwner { key, .. }
             | Self::RetireGroup { key, .. }
             | Self::Truncate { key, .. } => Some(*key),
@@ -123,12 +133,21 @@ pub fn orders(
                     .topic_by_id(key.stream_id, key.topic_id)
                     .map_or(1, Topic::partitions_count);
                 let settings = settings_of(settings, key.partition_id, partitions);
+                let history = History {
+                    losses: 0,
+                    incarnation: key.incarnation,
+                };
                 orders.push(Order::Open {
                     key: *key,
                     settings,
+                    history,
                     counters: counters(*key),
                 });
             }
+            Event::HistoryBegun { key, history } => orders.push(Order::BeginHistory {
+                key: *key,
+                history: *history,
+            }),
             Event::PartitionDeleted { key } => orders.push(Order::Delete { key: *key }),
             Event::TruncatePartition { key, before_offset } => {
                 orders.push(Order::Truncate {
@@ -196,6 +215,7 @@ pub fn orders_at_start(
         orders.push(Order::Open {
             key,
             settings,
+            history: partition.history,
             counters: counters(key),
         });
         if partition.truncated_before > 0 {

@@ -9,6 +9,7 @@ use crate::partition_group::{Expiry, Notice, PartitionConfig, PartitionGroup, di
 use crate::request::{Answer, Origin, PartitionRequest, Reply, Ticket};
 use iggy_consensus::Now;
 use iggy_journal::Loss;
+use iggy_metadata::model::topic::History;
 use iggy_metadata::{Change, PartitionKey, RequestKey};
 use iggy_partition::operation::Member;
 use iggy_partition::recovery::RecoverError;
@@ -50,6 +51,13 @@ pub enum Output {
         ticket: Ticket,
         /// First offset to keep.
         before: Result<u64, ErrorCode>,
+    },
+    /// The metadata must begin a new history of a partition before it serves anything.
+    HistoryLost {
+        /// Partition.
+        key: PartitionKey,
+        /// Times this has happened to it.
+        losses: u64,
     },
     /// Something an operator should see.
     Event(PartitionEvent),
@@ -235,9 +243,15 @@ impl<S: Storage> Shard<S> {
             Order::Open {
                 key,
                 settings,
+                history,
                 counters,
-            } => self.open(key, settings, counters, image),
+            } => self.open(key, settings, history, counters, image),
             Order::Delete { key } => self.delete(&key),
+            Order::BeginHistory { key, history } => {
+                if let Some(group) = self.group_mut(&key) {
+                    group.begin_history(history);
+                }
+            }
             Order::Configure { key, settings } => {
                 if let Some(group) = self.group_mut(&key) {
                     group.set_settings(settings);
@@ -258,6 +272,7 @@ impl<S: Storage> Shard<S> {
         &mut self,
         key: PartitionKey,
         settings: iggy_partition::Settings,
+        history: History,
         counters: std::sync::Arc<crate::counters::PartitionCounters>,
         image: &dyn Image,
     ) {
@@ -267,8 +282,11 @@ impl<S: Storage> Shard<S> {
         self.next_slot += 1;
         let slot = self.next_slot;
         let config = self.config.partition;
-        match PartitionGroup::open(key, slot, settings, config, image, counters, &mut self.storage) {
+        match PartitionGroup::open(key, slot, settings, history, config, image, counters, &mut self.storage) {
             Ok((group, loss)) => {
+                if let Some(losses) = group.unknown_losses() {
+                    self.outputs.push(Output::HistoryLost { key, losses });
+                }
                 self.partitions.insert(slot, group);
                 self.slots.insert(key, slot);
                 if let Some(loss) = loss {
@@ -344,7 +362,11 @@ impl<S: Storage> Shard<S> {
             Order::Truncate { before, .. } => {
                 group.state().log_start >= *before || group.truncate(now, *before, storage)
             }
-            Order::Open { .. } | Order::Delete { .. } | Order::Configure { .. } | Order::RetireSession(_) => true,
+            Order::Open { .. }
+            | Order::BeginHistory { .. }
+            | Order::Delete { .. }
+            | Order::Configure { .. }
+            | Order::RetireSession(_) => true,
         }
     }
 

@@ -111,6 +111,13 @@ pub enum Change {
         /// How many.
         count: u32,
     },
+    /// A node found that acknowledged writes of a partition may be lost.
+    BeginHistory {
+        /// Partition.
+        partition: PartitionKey,
+        /// Times this has happened to it, by its superblock.
+        losses: u64,
+    },
     /// Drops the oldest sealed segments of a partition.
     TruncatePartition {
         /// The partition.
@@ -276,6 +283,7 @@ impl Change {
             Self::DeleteTopic { .. } => "delete topic",
             Self::CreatePartitions { .. } => "create partitions",
             Self::DeletePartitions { .. } => "delete partitions",
+            Self::BeginHistory { .. } => "begin partition history",
             Self::TruncatePartition { .. } => "truncate partition",
             Self::CreateGroup { .. } => "create consumer group",
             Self::DeleteGroup { .. } => "delete consumer group",

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use iggy_protocol::topic_settings::TopicSettings;
 
 use crate::keys::{GroupKey, PartitionKey, SessionKey, TopicKey};
+use crate::model::topic::History;
 
 /// A consequence of an applied entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +26,13 @@ pub enum Event {
     PartitionDeleted {
         /// The partition that was.
         key: PartitionKey,
+    },
+    /// A new history of a partition began.
+    HistoryBegun {
+        /// Partition.
+        key: PartitionKey,
+        /// Its history from now on.
+        history: History,
     },
     /// Everything below an offset is to be dropped, whole segments only.
     TruncatePartition {

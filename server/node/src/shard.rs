@@ -1,6 +1,7 @@
 //! A shard's thread: brings requests, disk completions and the time to the driver, and its outputs to their owners.
 
 use crate::connection::outgoing::ReplySender;
+use crate::dispatch;
 use crate::node::{Node, wall_micros};
 use iggy_consensus::Now;
 use iggy_driver::metadata_group::MetadataNotice;
@@ -17,6 +18,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc, oneshot};
 
+/// Pause before the metadata is asked again for a new history.
+const BEGIN_HISTORY_PAUSE: Duration = Duration::from_millis(100);
 /// Requests a shard takes before it looks after its disk again.
 const TURN: usize = 64;
 /// Orders that may wait for a shard; while more do, no metadata change is admitted.
@@ -290,6 +293,7 @@ impl ShardRunner {
                         let _ = answer.send(before);
                     }
                 }
+                Output::HistoryLost { key, losses } => begin_history(Arc::clone(&self.node), key, losses),
                 Output::Event(event) => report(&event),
                 Output::Stopped => self.stopped = true,
             }
@@ -363,6 +367,31 @@ impl ShardRunner {
         }
         room
     }
+}
+
+/// Has the metadata begin a new history of a partition, and asks again until it has.
+fn begin_history(node: Arc<Node>, partition: PartitionKey, losses: u64) {
+    tokio::task::spawn_local(async move {
+        loop {
+            let (message, answer) = dispatch::internal(Change::BeginHistory { partition, losses });
+            if !node.metadata_shard().send_waiting(message).await {
+                return;
+            }
+            match answer.await {
+                Ok(Ok(receipt)) => {
+                    tracing::warn!(
+                        ?partition,
+                        losses,
+                        op = receipt.at.op,
+                        "a new history of a partition began"
+                    );
+                    return;
+                }
+                Ok(Err(_)) => tokio::time::sleep(BEGIN_HISTORY_PAUSE).await,
+                Err(_) => return,
+            }
+        }
+    });
 }
 
 async fn sleep_until(started: Instant, deadline: Option<u64>) {

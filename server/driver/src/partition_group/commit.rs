@@ -105,7 +105,7 @@ impl PartitionGroup {
             timestamp: receipt.timestamp,
             request: receipt.request,
             operation: operation_of(receipt.operation),
-            partition_incarnation: self.key.incarnation,
+            partition_incarnation: self.history.incarnation,
         };
         let body = match receipt.outcome {
             Outcome::Sent { base_offset } => self.confirmation(base_offset),

@@ -17,6 +17,7 @@ use crate::request::{Origin, PartitionRequest, Reply};
 use iggy_consensus::{FenceReason, GroupId, LogEnd, Now, Replica, ReplicaConfig, VsrState};
 use iggy_journal::{BootId, FileNumbers, Loss, Policy};
 use iggy_metadata::PartitionKey;
+use iggy_metadata::model::topic::History;
 use iggy_partition::Settings;
 use iggy_partition::operation::Member;
 use iggy_partition::recovery::{RecoverError, recover};
@@ -94,6 +95,7 @@ pub enum Notice {
 pub struct PartitionGroup {
     key: PartitionKey,
     settings: Settings,
+    history: History,
     config: PartitionConfig,
     log: GroupLog,
     state: PartitionState,
@@ -125,10 +127,12 @@ pub fn directory(key: &PartitionKey) -> String {
 
 impl PartitionGroup {
     /// Opens a partition, new or recovered.
+    #[allow(clippy::too_many_arguments)] // What a partition is, where it lies and what it runs on: nothing repeats.
     pub fn open(
         key: PartitionKey,
         slot: u32,
         settings: Settings,
+        history: History,
         config: PartitionConfig,
         image: &dyn Image,
         counters: Arc<PartitionCounters>,
@@ -160,6 +164,7 @@ impl PartitionGroup {
         let group = Self {
             key,
             settings,
+            history,
             config,
             log,
             state: found.state,
@@ -196,6 +201,17 @@ impl PartitionGroup {
     /// Why it takes no writes, if it is fenced.
     pub fn fenced(&self) -> Option<FenceReason> {
         self.log.replica().fenced()
+    }
+
+    /// Losses the metadata does not know of yet. Until it does, the partition serves nothing: positions of the history
+    /// that ended would be taken for positions of this one.
+    pub fn unknown_losses(&self) -> Option<u64> {
+        Some(self.log.history()).filter(|losses| *losses > self.history.losses)
+    }
+
+    /// Takes the history the metadata has begun.
+    pub fn begin_history(&mut self, history: History) {
+        self.history = history;
     }
 
     /// Changes what may change of a partition.

@@ -325,7 +325,7 @@ impl PartitionGroup {
             current_offset: self.state.current_offset(),
             messages_count: messages,
             context: PartitionContext {
-                incarnation: self.key.incarnation,
+                incarnation: self.history.incarnation,
                 owner_generation: served.generation,
                 metadata_op: served.poll.metadata_op,
             },

@@ -72,7 +72,7 @@ impl PartitionGroup {
     /// Takes a request. Its answer comes as a notice, now or later.
     pub fn request(&mut self, now: Now, origin: Origin, request: PartitionRequest, storage: &mut dyn Storage) {
         // Nothing was written: the client may try again, here or at whoever leads the partition then.
-        if self.stopping || self.unusable {
+        if self.stopping || self.unusable || self.unknown_losses().is_some() {
             return self.reply(Reply::refused(&origin, ErrorCode::TransientNotAccepted));
         }
         if let Some(op) = self.owner_in_flight(&request) {

@@ -134,6 +134,7 @@ impl Metadata {
             Change::DeleteTopic { topic } => self.delete_topic(step, topic),
             Change::CreatePartitions { topic, placement } => self.create_partitions(step, topic, placement),
             Change::DeletePartitions { topic, count } => self.delete_partitions(step, topic, *count),
+            Change::BeginHistory { partition, losses } => self.begin_history(step, partition, *losses),
             Change::TruncatePartition {
                 partition,
                 before_offset,

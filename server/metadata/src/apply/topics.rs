@@ -14,7 +14,7 @@ use crate::change_log::{Fact, fact};
 use crate::event::Event;
 use crate::keys::{PartitionKey, TopicKey};
 use crate::metadata::Metadata;
-use crate::model::topic::{Partition, Topic};
+use crate::model::topic::{History, Partition, Topic};
 use crate::options::StoredOptions;
 use crate::queries::encode;
 use crate::receipt::Outcome;
@@ -200,6 +200,30 @@ impl Metadata {
         Ok(Outcome::EMPTY)
     }
 
+    /// Begins a new history of a partition that lost acknowledged writes. Told twice, it begins once.
+    pub(super) fn begin_history(&mut self, step: &mut Step, key: &PartitionKey, losses: u64) -> Ruling {
+        let known = self
+            .partition_by_key(key)
+            .ok_or(ErrorCode::PartitionHistoryChanged)?
+            .1
+            .history;
+        if losses <= known.losses {
+            return Ok(Outcome::EMPTY);
+        }
+        let history = History {
+            losses,
+            incarnation: step.at.op,
+        };
+        let topic = self
+            .topic_mut(key.stream_id, key.topic_id)
+            .ok_or(ErrorCode::PartitionHistoryChanged)?;
+        if let Some(partition) = topic.partitions.get_mut(key.partition_id as usize) {
+            partition.history = history;
+        }
+        step.events.push(Event::HistoryBegun { key: *key, history });
+        Ok(Outcome::EMPTY)
+    }
+
     pub(super) fn truncate_partition(&mut self, step: &mut Step, key: &PartitionKey, before_offset: u64) -> Ruling {
         if self.partition_by_key(key).is_none() {
             return Err(ErrorCode::PartitionHistoryChanged);
@@ -225,6 +249,10 @@ impl Step {
             created_at: self.at.timestamp,
             members: members.to_vec(),
             truncated_before: 0,
+            history: History {
+                losses: 0,
+                incarnation: self.at.op,
+            },
         }
     }
 

@@ -49,6 +49,18 @@ pub struct Partition {
     pub members: Vec<u8>,
     /// Offsets below this one were deleted on request; a replica that missed the event drops them when it starts.
     pub truncated_before: u64,
+    /// The history its messages belong to.
+    pub history: History,
+}
+
+/// One unbroken history of a partition. It ends when the partition is deleted, and when writes that were acknowledged
+/// may have been lost beyond what the partition promised: positions of the old history must not be applied to the new.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct History {
+    /// Times acknowledged writes may have been lost since the partition was created.
+    pub losses: u64,
+    /// Metadata position that began this history; what clients know as the incarnation (wire 4.8).
+    pub incarnation: u64,
 }
 
 impl Topic {

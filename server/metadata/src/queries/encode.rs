@@ -63,7 +63,7 @@ pub(crate) fn topic_details(
                 current_offset: counters.current_offset,
                 size_bytes: counters.size_bytes,
                 messages_count: counters.messages_count,
-                context: PartitionContext::from_route(partition.incarnation, metadata_op),
+                context: PartitionContext::from_route(partition.history.incarnation, metadata_op),
                 members: partition.members.clone(),
                 in_sync: counters.in_sync,
             }

@@ -61,6 +61,8 @@ impl PartitionCounters for () {
 pub struct Route {
     /// The partition.
     pub partition: PartitionKey,
+    /// Its history, as clients name it.
+    pub incarnation: u64,
     /// Partitions of its topic.
     pub partitions_count: u32,
     /// Position as of which the two hold.
@@ -117,14 +119,13 @@ impl Metadata {
         let partition = topic
             .partition_key(stream.id, partition_id)
             .ok_or(ErrorCode::PartitionNotFound)?;
+        let found = topic.partition(partition_id).ok_or(ErrorCode::PartitionNotFound)?;
         Ok(Route {
             partition,
+            incarnation: found.history.incarnation,
             partitions_count: topic.partitions_count(),
             metadata_op: self.applied.op,
-            members: topic
-                .partition(partition_id)
-                .map(|partition| partition.members.clone())
-                .unwrap_or_default(),
+            members: found.members.clone(),
         })
     }
 

@@ -28,6 +28,12 @@ fn decode<'a, T: Decode<'a>>(body: &'a [u8]) -> Result<T, ErrorCode> {
     })
 }
 
+/// A partition and the history its clients must name.
+struct Located {
+    key: PartitionKey,
+    incarnation: u64,
+}
+
 /// A topic a user may do something with.
 struct Permitted<'a> {
     topic: &'a Topic,
@@ -59,10 +65,16 @@ fn permitted<'a>(
 }
 
 impl Permitted<'_> {
-    fn partition(&self, partition_id: u32) -> Result<PartitionKey, ErrorCode> {
-        self.topic
-            .partition_key(self.stream_id, partition_id)
-            .ok_or(ErrorCode::PartitionNotFound)
+    fn partition(&self, partition_id: u32) -> Result<Located, ErrorCode> {
+        let found = self
+            .topic
+            .partition(partition_id)
+            .zip(self.topic.partition_key(self.stream_id, partition_id));
+        let (partition, key) = found.ok_or(ErrorCode::PartitionNotFound)?;
+        Ok(Located {
+            key,
+            incarnation: partition.history.incarnation,
+        })
     }
 
     /// The name an offset is stored under: groups of the topic by their number.
@@ -138,7 +150,7 @@ fn resolve(
     let body = &request.body;
     let permitted = |stream: &_, topic: &_| permitted(metadata, bound, command, stream, topic);
     let metadata_op = metadata.applied().op;
-    let (key, asked) = match command {
+    let (located, asked) = match command {
         Command::SendMessages => {
             let send: SendMessages<'_> = decode(body)?;
             let Partitioning::PartitionId(partition_id) = send.target.partitioning else {
@@ -146,14 +158,14 @@ fn resolve(
                 return Err(producer_partition(&send));
             };
             let permitted = permitted(&send.target.stream, &send.target.topic)?;
-            let key = permitted.partition(partition_id)?;
+            let located = permitted.partition(partition_id)?;
             let batch = send.batch().and_then(|batch| batch.verify());
             batch.map_err(|error| {
                 tracing::debug!(%error, "a batch is malformed");
                 error.code()
             })?;
             (
-                key,
+                located,
                 PartitionRequest::Send {
                     batch: body.slice(send.batch_range),
                 },
@@ -162,10 +174,10 @@ fn resolve(
         Command::PollMessages => {
             let poll: PollMessages = decode_prefix(body)?;
             let permitted = permitted(&poll.stream, &poll.topic)?;
-            let key = permitted.partition(partition_of(poll.partition_id, &poll.consumer)?)?;
+            let located = permitted.partition(partition_of(poll.partition_id, &poll.consumer)?)?;
             let consumer = permitted.consumer(metadata, &poll.consumer)?;
             (
-                key,
+                located,
                 PartitionRequest::Poll(poll_of(&poll, consumer, metadata_op, 1, u32::MAX, 0)),
             )
         }
@@ -173,11 +185,11 @@ fn resolve(
             let deferred: DeferredPoll = decode(body)?;
             let poll = &deferred.poll;
             let permitted = permitted(&poll.stream, &poll.topic)?;
-            let key = permitted.partition(partition_of(poll.partition_id, &poll.consumer)?)?;
+            let located = permitted.partition(partition_of(poll.partition_id, &poll.consumer)?)?;
             let consumer = permitted.consumer(metadata, &poll.consumer)?;
             let (min_count, max_bytes) = (deferred.min_count, deferred.max_bytes);
             (
-                key,
+                located,
                 PartitionRequest::Poll(poll_of(
                     poll,
                     consumer,
@@ -191,9 +203,9 @@ fn resolve(
         Command::GetConsumerOffset => {
             let get: GetConsumerOffset = decode(body)?;
             let permitted = permitted(&get.stream, &get.topic)?;
-            let key = permitted.partition(partition_of(get.partition_id, &get.consumer)?)?;
+            let located = permitted.partition(partition_of(get.partition_id, &get.consumer)?)?;
             (
-                key,
+                located,
                 PartitionRequest::GetOffset {
                     consumer: permitted.consumer(metadata, &get.consumer)?,
                 },
@@ -203,10 +215,10 @@ fn resolve(
             let store: StoreConsumerOffset = decode(body)?;
             check_ack(store.ack)?;
             let permitted = permitted(&store.stream, &store.topic)?;
-            let key = permitted.partition(partition_of(store.partition_id, &store.consumer)?)?;
+            let located = permitted.partition(partition_of(store.partition_id, &store.consumer)?)?;
             let consumer = permitted.consumer(metadata, &store.consumer)?;
             (
-                key,
+                located,
                 PartitionRequest::StoreOffset {
                     consumer,
                     offset: store.offset,
@@ -217,9 +229,9 @@ fn resolve(
             let delete: DeleteConsumerOffset = decode(body)?;
             check_ack(delete.ack)?;
             let permitted = permitted(&delete.stream, &delete.topic)?;
-            let key = permitted.partition(partition_of(delete.partition_id, &delete.consumer)?)?;
+            let located = permitted.partition(partition_of(delete.partition_id, &delete.consumer)?)?;
             (
-                key,
+                located,
                 PartitionRequest::DeleteOffset {
                     consumer: permitted.consumer(metadata, &delete.consumer)?,
                 },
@@ -228,10 +240,10 @@ fn resolve(
         _ => return Err(ErrorCode::InvalidCommand),
     };
     // The history the request was made for, or none at all (wire 4.8).
-    if request.header.partition_incarnation.get() != key.incarnation {
+    if request.header.partition_incarnation.get() != located.incarnation {
         return Err(ErrorCode::HistoryUnavailable);
     }
-    Ok((key, asked))
+    Ok((located.key, asked))
 }
 
 fn producer_partition(send: &SendMessages<'_>) -> ErrorCode {
@@ -284,7 +296,7 @@ pub(super) fn route(request: &Request, bound: Bound, metadata: &Metadata) -> Res
     let route = metadata.route(bound.user_id, &asked.stream, &asked.topic, asked.partition_id)?;
     let mut body = BytesMut::new();
     PartitionRoute {
-        incarnation: route.partition.incarnation,
+        incarnation: route.incarnation,
         metadata_op: route.metadata_op,
         view: 0,
         partitions_count: route.partitions_count,

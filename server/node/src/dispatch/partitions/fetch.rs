@@ -295,12 +295,9 @@ const RECORD_MIN: usize = iggy_protocol::limits::HEADER_SIZE + iggy_protocol::li
 
 impl Target {
     fn resolve(asked: &FetchTarget, allowed: &Permitted<'_>) -> Self {
-        let found = allowed.partition(asked.partition_id).and_then(|key| {
-            if key.incarnation == asked.incarnation {
-                Ok(key)
-            } else {
-                Err(ErrorCode::HistoryUnavailable)
-            }
+        let found = allowed.partition(asked.partition_id).and_then(|located| {
+            let current = located.incarnation == asked.incarnation;
+            current.then_some(located.key).ok_or(ErrorCode::HistoryUnavailable)
         });
         let missing = PartitionKey {
             stream_id: 0,
