@@ -1,0 +1,399 @@
+//! One connection: a writer task, a reader task, and a table that matches replies to requests by number.
+//!
+//! At most 256 requests are unanswered at once. A caller that goes away leaves its entry behind until the reply comes, so
+//! that the server never sees more than that. Everything ends when the stream breaks, a frame cannot be understood, or the
+//! server evicts: then every waiting request learns whether its frame had been written.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use bytes::{Bytes, BytesMut};
+use iggy_protocol::header::{COMMAND_EVICTION, COMMAND_REPLY, command_of, frame_size};
+use iggy_protocol::limits::{DEFAULT_MAX_FRAME_BYTES, HEADER_SIZE, MAX_IN_FLIGHT, MAX_RECORD_BYTES};
+use iggy_protocol::{EvictionHeader, ReplyHeader, RequestHeader};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, ReadHalf, WriteHalf};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::transport::ByteStream;
+
+/// Largest reply body a client ever reads: the largest fetch, or whatever a server may send in one frame.
+pub const MAX_REPLY_BYTES: usize = {
+    let fetch = 4 + 56 * 1000 + MAX_RECORD_BYTES;
+    if fetch > DEFAULT_MAX_FRAME_BYTES as usize {
+        fetch
+    } else {
+        DEFAULT_MAX_FRAME_BYTES as usize
+    }
+};
+
+/// Frames up to this size are gathered into one write.
+const GATHER_BYTES: usize = 16 * 1024;
+/// Gathered bytes that are written without waiting for more.
+const GATHER_LIMIT: usize = 64 * 1024;
+
+/// A reply as it came.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// Its header.
+    pub header: ReplyHeader,
+    /// Its body.
+    pub body: Bytes,
+}
+
+/// Why a connection ended.
+#[derive(Debug, Clone)]
+pub enum CloseReason {
+    /// The stream broke, or held something that is no frame.
+    Lost(String),
+    /// The server ended it.
+    Evicted(Box<EvictionHeader>),
+    /// We ended it.
+    Closed(&'static str),
+}
+
+impl fmt::Display for CloseReason {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lost(reason) => out.write_str(reason),
+            Self::Evicted(header) => match header.reason() {
+                Some(reason) => write!(out, "the server ended the session: {}", reason.name()),
+                None => write!(out, "the server ended the session: reason {}", header.reason),
+            },
+            Self::Closed(reason) => out.write_str(reason),
+        }
+    }
+}
+
+/// A request without a reply.
+#[derive(Debug, Clone)]
+pub enum ExchangeError {
+    /// The frame was never written.
+    NotSent(CloseReason),
+    /// The frame may have reached the server.
+    Lost(CloseReason),
+    /// No reply within the deadline. The frame was written if `sent`.
+    Deadline {
+        /// Whether the frame was written.
+        sent: bool,
+    },
+}
+
+struct Waiting {
+    /// `None` when the caller went away.
+    answer: Option<oneshot::Sender<Result<Reply, ExchangeError>>>,
+    written: Arc<AtomicBool>,
+    reply_limit: usize,
+    _slot: OwnedSemaphorePermit,
+}
+
+struct Shared {
+    waiting: Mutex<HashMap<u64, Waiting>>,
+    reason: OnceLock<CloseReason>,
+    closed: CancellationToken,
+}
+
+impl Shared {
+    fn table(&self) -> MutexGuard<'_, HashMap<u64, Waiting>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn reason(&self) -> CloseReason {
+        self.reason
+            .get()
+            .cloned()
+            .unwrap_or(CloseReason::Closed("the connection is closed"))
+    }
+
+    fn close(&self, reason: CloseReason) {
+        let _ = self.reason.set(reason);
+        self.closed.cancel();
+        let reason = self.reason();
+        for (_, waiting) in self.table().drain() {
+            let lost = if waiting.written.load(Ordering::Acquire) {
+                ExchangeError::Lost
+            } else {
+                ExchangeError::NotSent
+            };
+            if let Some(answer) = waiting.answer {
+                let _ = answer.send(Err(lost(reason.clone())));
+            }
+        }
+    }
+}
+
+struct Outgoing {
+    frame: Bytes,
+    written: Arc<AtomicBool>,
+}
+
+/// An open connection. Dropping it closes it.
+pub struct Connection {
+    shared: Arc<Shared>,
+    outgoing: mpsc::Sender<Outgoing>,
+    slots: Arc<Semaphore>,
+    /// Requests before login all carry number 0, so only one may be under way.
+    unbound: tokio::sync::Mutex<()>,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Connection(closed: {})", self.is_closed())
+    }
+}
+
+impl Connection {
+    /// Starts the tasks of a dialled stream.
+    pub fn start(stream: Box<dyn ByteStream>) -> Arc<Self> {
+        let shared = Arc::new(Shared {
+            waiting: Mutex::default(),
+            reason: OnceLock::new(),
+            closed: CancellationToken::new(),
+        });
+        let (outgoing, frames) = mpsc::channel(MAX_IN_FLIGHT);
+        let (reader, writer) = tokio::io::split(stream);
+        tokio::spawn(write_frames(writer, frames, shared.clone()));
+        tokio::spawn(read_replies(reader, shared.clone()));
+        let slots = Arc::new(Semaphore::new(MAX_IN_FLIGHT));
+        Arc::new(Self {
+            shared,
+            outgoing,
+            slots,
+            unbound: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// Whether it ended.
+    pub fn is_closed(&self) -> bool {
+        self.shared.closed.is_cancelled()
+    }
+
+    /// Why it ended.
+    pub fn close_reason(&self) -> CloseReason {
+        self.shared.reason()
+    }
+
+    /// Ends it: every waiting request is told.
+    pub fn close(&self, reason: &'static str) {
+        self.shared.close(CloseReason::Closed(reason));
+    }
+
+    /// Sends a frame and waits for its reply until `deadline`. A body above `reply_limit` ends the connection.
+    ///
+    /// Cancel safe: a dropped call leaves its slot taken until the reply comes and is discarded.
+    pub async fn exchange(&self, frame: Bytes, reply_limit: usize, deadline: Instant) -> Result<Reply, ExchangeError> {
+        let Ok(header) = RequestHeader::view(&frame) else {
+            return Err(ExchangeError::NotSent(CloseReason::Closed("a frame without a header")));
+        };
+        let number = header.request.get();
+        let _alone = match number {
+            0 => Some(self.within(deadline, self.unbound.lock()).await?),
+            _ => None,
+        };
+        let slot = self.within(deadline, self.slots.clone().acquire_owned()).await?;
+        let slot = slot.map_err(|_| ExchangeError::NotSent(self.close_reason()))?;
+        let written = Arc::new(AtomicBool::new(false));
+        let permit = self.within(deadline, self.outgoing.reserve()).await?;
+        let permit = permit.map_err(|_| ExchangeError::NotSent(self.close_reason()))?;
+        let (answer, reply) = oneshot::channel();
+        let waiting = Waiting {
+            answer: Some(answer),
+            written: written.clone(),
+            reply_limit,
+            _slot: slot,
+        };
+        self.shared.table().insert(number, waiting);
+        // The close may have drained the table before our entry went in: look again, or nobody would ever answer.
+        if self.is_closed() {
+            self.shared.table().remove(&number);
+            return Err(ExchangeError::NotSent(self.close_reason()));
+        }
+        permit.send(Outgoing {
+            frame,
+            written: written.clone(),
+        });
+        match tokio::time::timeout_at(deadline, reply).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(_)) => Err(lost_or_unsent(&written, self.close_reason())),
+            Err(_) => {
+                self.forsake(number);
+                Err(ExchangeError::Deadline {
+                    sent: written.load(Ordering::Acquire),
+                })
+            }
+        }
+    }
+
+    async fn within<T>(&self, deadline: Instant, wait: impl Future<Output = T>) -> Result<T, ExchangeError> {
+        tokio::select! {
+            biased;
+            () = self.shared.closed.cancelled() => Err(ExchangeError::NotSent(self.close_reason())),
+            outcome = tokio::time::timeout_at(deadline, wait) => outcome.map_err(|_| ExchangeError::Deadline { sent: false }),
+        }
+    }
+
+    /// Keeps the slot of a request nobody waits for any more.
+    fn forsake(&self, number: u64) {
+        if let Some(waiting) = self.shared.table().get_mut(&number) {
+            waiting.answer = None;
+        }
+    }
+
+    /// Sends a frame that has no reply of its own, such as a cancel, if there is room for it at once.
+    pub fn send_unanswered(&self, frame: Bytes) -> bool {
+        self.outgoing
+            .try_send(Outgoing {
+                frame,
+                written: Arc::default(),
+            })
+            .is_ok()
+    }
+
+    /// Frees the slot of a request that will have no reply.
+    pub fn forget(&self, number: u64) {
+        self.shared.table().remove(&number);
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.shared.close(CloseReason::Closed("the connection was dropped"));
+    }
+}
+
+fn lost_or_unsent(written: &AtomicBool, reason: CloseReason) -> ExchangeError {
+    if written.load(Ordering::Acquire) {
+        ExchangeError::Lost(reason)
+    } else {
+        ExchangeError::NotSent(reason)
+    }
+}
+
+async fn write_frames(
+    mut writer: WriteHalf<Box<dyn ByteStream>>,
+    mut frames: mpsc::Receiver<Outgoing>,
+    shared: Arc<Shared>,
+) {
+    let outcome = tokio::select! {
+        biased;
+        () = shared.closed.cancelled() => Ok(()),
+        outcome = write_until_end(&mut writer, &mut frames) => outcome,
+    };
+    if let Err(error) = outcome {
+        shared.close(CloseReason::Lost(format!("writing failed: {error}")));
+    }
+    let _ = writer.shutdown().await;
+}
+
+/// Gathers small frames that wait together into one write; large ones are written where they lie.
+async fn write_until_end(
+    writer: &mut (impl AsyncWrite + Unpin),
+    frames: &mut mpsc::Receiver<Outgoing>,
+) -> io::Result<()> {
+    let mut gathered = BytesMut::with_capacity(GATHER_LIMIT);
+    while let Some(first) = frames.recv().await {
+        let mut next = Some(first);
+        while let Some(Outgoing { frame, written }) = next {
+            // From here on the frame may reach the server, even if the write fails.
+            written.store(true, Ordering::Release);
+            if frame.len() <= GATHER_BYTES {
+                gathered.extend_from_slice(&frame);
+            } else {
+                writer.write_all(&gathered).await?;
+                gathered.clear();
+                writer.write_all(&frame).await?;
+            }
+            next = if gathered.len() < GATHER_LIMIT {
+                frames.try_recv().ok()
+            } else {
+                None
+            };
+        }
+        writer.write_all(&gathered).await?;
+        gathered.clear();
+        writer.flush().await?;
+    }
+    Ok(())
+}
+
+async fn read_replies(reader: ReadHalf<Box<dyn ByteStream>>, shared: Arc<Shared>) {
+    let mut reader = BufReader::with_capacity(GATHER_LIMIT, reader);
+    let reason = tokio::select! {
+        biased;
+        () = shared.closed.cancelled() => return,
+        reason = read_until_end(&mut reader, &shared) => reason,
+    };
+    shared.close(reason);
+}
+
+async fn read_until_end(reader: &mut (impl AsyncRead + Unpin), shared: &Shared) -> CloseReason {
+    loop {
+        let mut header = [0; HEADER_SIZE];
+        if let Err(error) = reader.read_exact(&mut header).await {
+            let reason = match error.kind() {
+                io::ErrorKind::UnexpectedEof => "the server closed the connection".to_owned(),
+                _ => format!("reading failed: {error}"),
+            };
+            return CloseReason::Lost(reason);
+        }
+        let size = match frame_size(&header, (HEADER_SIZE + MAX_REPLY_BYTES) as u32) {
+            Ok(size) => size as usize - HEADER_SIZE,
+            Err(error) => return CloseReason::Lost(error.to_string()),
+        };
+        match command_of(&header) {
+            COMMAND_REPLY => {}
+            COMMAND_EVICTION => return eviction(&header),
+            other => {
+                return CloseReason::Lost(format!(
+                    "the server sent command {other}, expected 8 (reply) or 13 (eviction)"
+                ));
+            }
+        }
+        let Ok(reply_header) = ReplyHeader::view(&header).copied() else {
+            return CloseReason::Lost("a reply without a header".to_owned());
+        };
+        let number = reply_header.request.get();
+        let limit = shared
+            .table()
+            .get(&number)
+            .map_or(MAX_REPLY_BYTES, |waiting| waiting.reply_limit);
+        if size > limit {
+            return CloseReason::Lost(format!(
+                "a reply of {size} bytes is above the {limit} that were asked for"
+            ));
+        }
+        let body = match read_body(reader, size).await {
+            Ok(body) => body,
+            Err(error) => return CloseReason::Lost(format!("reading failed: {error}")),
+        };
+        let waiting = shared.table().remove(&number);
+        if let Some(answer) = waiting.and_then(|waiting| waiting.answer) {
+            let _ = answer.send(Ok(Reply {
+                header: reply_header,
+                body,
+            }));
+        }
+    }
+}
+
+fn eviction(header: &[u8; HEADER_SIZE]) -> CloseReason {
+    match EvictionHeader::view(header).and_then(|header| header.validate().map(|()| header)) {
+        Ok(header) => CloseReason::Evicted(Box::new(*header)),
+        Err(error) => CloseReason::Lost(error.to_string()),
+    }
+}
+
+async fn read_body(reader: &mut (impl AsyncRead + Unpin), size: usize) -> io::Result<Bytes> {
+    let mut body = BytesMut::with_capacity(size);
+    let mut rest = reader.take(size as u64);
+    while body.len() < size {
+        if rest.read_buf(&mut body).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(body.freeze())
+}

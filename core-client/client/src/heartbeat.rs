@@ -1,0 +1,70 @@
+//! Keeps links and group memberships alive, and brings a lost link back while nobody calls.
+
+use std::sync::{Arc, PoisonError, Weak};
+
+use futures::future::join_all;
+use iggy_protocol::Command;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::connection::MAX_REPLY_BYTES;
+use crate::core::{Core, Link};
+use crate::frame_buffer::FrameBuffer;
+use crate::session::Intent;
+use crate::sign_in::plain_read;
+
+/// Pings every link at once and then each interval, until the client ends.
+pub async fn run(core: Weak<Core>, ended: CancellationToken) {
+    loop {
+        let Some(strong) = core.upgrade() else { return };
+        let interval = strong.config.heartbeat_interval;
+        tokio::select! {
+            biased;
+            () = ended.cancelled() => return,
+            () = round(&strong) => {}
+        }
+        drop(strong);
+        tokio::select! {
+            biased;
+            () = ended.cancelled() => return,
+            () = tokio::time::sleep(interval) => {}
+        }
+    }
+}
+
+async fn round(core: &Arc<Core>) {
+    if core.session.intent() != Intent::Connected {
+        return;
+    }
+    let deadline = Instant::now() + core.config.heartbeat_interval;
+    join_all(core.live_links().iter().map(|link| ping(core, link, deadline))).await;
+    if core.live_main().is_none() && core.main_link(deadline).await.is_err() {
+        return;
+    }
+    let groups: Vec<_> = core
+        .synced_groups
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .iter()
+        .cloned()
+        .collect();
+    for (stream, topic, group) in groups {
+        // A group that cannot be read now is read in the next round; its members keep their memberships until then.
+        let _ = crate::operations::sync_group(core, stream, topic, group, deadline).await;
+    }
+}
+
+async fn ping(core: &Core, link: &Link, deadline: Instant) {
+    let bound = core.session.bound().filter(|bound| bound.epoch == link.epoch);
+    let Ok(frame) = plain_read(core, bound.as_ref(), Command::Ping, FrameBuffer::new()) else {
+        return;
+    };
+    if link
+        .connection
+        .exchange(frame, MAX_REPLY_BYTES, deadline)
+        .await
+        .is_err()
+    {
+        link.connection.close("a heartbeat was not answered");
+    }
+}
