@@ -20,6 +20,8 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 /// Pause before the metadata is asked again for a new history.
 const BEGIN_HISTORY_PAUSE: Duration = Duration::from_millis(100);
+/// Pause before orders that found their shard's queue full are sent again.
+const BACKLOG_PAUSE: Duration = Duration::from_millis(1);
 /// Requests a shard takes before it looks after its disk again.
 const TURN: usize = 64;
 /// Orders that may wait for a shard; while more do, no metadata change is admitted.
@@ -188,38 +190,52 @@ impl ShardRunner {
     }
 
     /// Runs until every group has stopped, or every handle is gone.
-    pub async fn run(mut self, mut inbox: ShardInbox) {
+    pub async fn run(mut self, inbox: ShardInbox) {
+        let ShardInbox { mut inbox, mut orders } = inbox;
         while !self.stopped {
             let deadline = self.shard.next_deadline();
             tokio::select! {
-                message = inbox.inbox.recv() => match message {
-                    Some(message) => {
-                        self.take(message);
-                        for _ in 1..TURN {
-                            let Ok(message) = inbox.inbox.try_recv() else { break };
-                            self.take(message);
-                        }
-                    }
+                message = inbox.recv() => match message {
+                    Some(message) => self.take_turn(message, &mut inbox, &mut orders),
                     None => return,
                 },
-                Some(order) = inbox.orders.recv() => {
-                    let now = self.now();
-                    self.shard.order(now, order, &self.image);
-                },
+                Some(order) = orders.recv() => self.take_order(order),
                 () = self.wake.notified() => {}
                 () = sleep_until(self.started, deadline), if deadline.is_some() => {}
-                () = tokio::time::sleep(Duration::from_millis(1)), if !self.backlog.is_empty() => {}
-            }
-            // Orders overtake requests: a client that saw a topic created may already be sending to it.
-            while let Ok(order) = inbox.orders.try_recv() {
-                let now = self.now();
-                self.shard.order(now, order, &self.image);
+                () = tokio::time::sleep(BACKLOG_PAUSE), if !self.backlog.is_empty() => {}
             }
             let now = self.now();
             self.shard.tick(now);
             self.shard.complete(now);
             self.deliver();
         }
+    }
+
+    fn take_turn(
+        &mut self,
+        first: ShardMessage,
+        inbox: &mut mpsc::Receiver<ShardMessage>,
+        orders: &mut mpsc::Receiver<Order>,
+    ) {
+        let mut next = Some(first);
+        for _ in 0..TURN {
+            let Some(message) = next else { return };
+            // An order given before a request was sent comes first: a client that saw a topic created may already be
+            // sending to it.
+            while let Ok(order) = orders.try_recv() {
+                self.take_order(order);
+            }
+            self.take(message);
+            next = inbox.try_recv().ok();
+        }
+        if let Some(message) = next {
+            self.take(message);
+        }
+    }
+
+    fn take_order(&mut self, order: Order) {
+        let now = self.now();
+        self.shard.order(now, order, &self.image);
     }
 
     fn take(&mut self, message: ShardMessage) {
