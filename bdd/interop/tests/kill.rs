@@ -72,6 +72,7 @@ async fn given_twenty_kills_during_a_million_messages_should_keep_each_exactly_o
                 sent.confirmations[0].base_offset, base,
                 "a batch was lost or stored twice"
             );
+            acknowledged.send_replace(base + BATCH);
         }
         println!(
             "sent {MESSAGES} messages through {KILLS} kills in {:?}",
