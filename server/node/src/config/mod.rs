@@ -1,7 +1,7 @@
 //! Configuration: embedded defaults, then a file, then the environment, checked before anything starts.
 //!
 //! `config.toml` beside this crate is the one list of keys: it is embedded, it documents each key with unit and bounds,
-//! and a key that is not in it is refused. Values are read by name in [`settings`], which also holds their bounds.
+//! and a key that is not in it is refused. Values are read by name in `settings.rs`, which also holds their bounds.
 
 mod command_line;
 mod error;
