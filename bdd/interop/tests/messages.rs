@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use iggy::prelude::*;
-use interop::{World, code_of, consumer, named, number, payloads, soon, texts, topic_with};
+use interop::{World, code_of, consumer, number, payloads, soon, texts, topic_with};
 use tokio::time::timeout;
 
 const STREAM_ID_NOT_FOUND: u32 = 1009;
@@ -439,16 +439,13 @@ async fn given_a_custom_partitioner_should_be_asked_for_every_send() {
         }
     }
     let world = World::with_topic(3).await;
-    let client = IggyClient::builder_from_connection_string(&world.server.connection_string())
+    let producer = world
+        .client
+        .producer("orders", "created")
         .unwrap()
-        .with_partitioner(std::sync::Arc::new(Always(2)))
-        .build()
-        .unwrap();
-    soon(client.connect()).await.unwrap();
-    let balanced = Partitioning::balanced();
-    let sent = client
-        .send_messages(&world.stream, &named("created"), &balanced, &mut texts(&["x"]))
-        .await
-        .unwrap();
+        .partitioner(std::sync::Arc::new(Always(2)))
+        .build();
+    producer.init().await.unwrap();
+    let sent = producer.send(texts(&["x"])).await.unwrap();
     assert_eq!(sent.confirmations[0].partition_id, 2);
 }
