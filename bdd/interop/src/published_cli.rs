@@ -90,10 +90,11 @@ impl PublishedCli {
         self.ends_with(arguments, 0)
     }
 
-    /// Runs a command that the server or the program must refuse, and returns what it printed.
+    /// Runs a command that must be refused with an error that says `reason`.
     #[track_caller]
-    pub fn is_refused<S: AsRef<OsStr>>(&self, arguments: &[S]) -> String {
-        self.ends_with(arguments, 1)
+    pub fn is_refused<S: AsRef<OsStr>>(&self, arguments: &[S], reason: &str) {
+        let text = self.ends_with(arguments, 1);
+        assert!(text.contains(reason), "no `{reason}` in:\n{text}");
     }
 
     /// Runs a command whose arguments must be refused before anything is sent.

@@ -89,7 +89,10 @@ async fn given_consumer_offsets_should_set_show_and_refuse_them() {
         cli.succeeds(&["o", "get", "nobody", "s1", "t1", "0"])
             .contains("not found")
     );
-    cli.is_refused(&["consumer-offset", "set", "c9", "s1", "t1", "0", "999"]);
+    cli.is_refused(
+        &["consumer-offset", "set", "c9", "s1", "t1", "0", "999"],
+        "Invalid offset",
+    );
     cli.succeeds(&[
         "consumer-offset",
         "set",
@@ -103,25 +106,31 @@ async fn given_consumer_offsets_should_set_show_and_refuse_them() {
     ]);
     cli.succeeds(&["consumer-offset", "get", "-k", "external-group", "ext", "s1", "t1", "0"]);
     cli.succeeds(&["consumer-group", "create", "s1", "t1", "g1"]);
-    cli.is_refused(&[
-        "consumer-offset",
-        "set",
-        "-k",
-        "consumer-group",
-        "g1",
-        "s1",
-        "t1",
-        "0",
-        "1",
-    ]);
-    cli.is_refused(&["consumer-offset", "get", "-k", "consumer-group", "g1", "s1", "t1", "0"]);
+    cli.is_refused(
+        &[
+            "consumer-offset",
+            "set",
+            "-k",
+            "consumer-group",
+            "g1",
+            "s1",
+            "t1",
+            "0",
+            "1",
+        ],
+        "does not own partition",
+    );
+    cli.is_refused(
+        &["consumer-offset", "get", "-k", "consumer-group", "g1", "s1", "t1", "0"],
+        "does not own partition",
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn given_consumer_groups_should_create_show_and_delete_them() {
     let (_world, cli) = started("1").await;
     cli.succeeds(&["consumer-group", "create", "s1", "t1", "g1"]);
-    cli.is_refused(&["consumer-group", "create", "s1", "t1", "g1"]);
+    cli.is_refused(&["consumer-group", "create", "s1", "t1", "g1"], "already exists");
     assert!(
         cli.succeeds(&["consumer-group", "get", "s1", "t1", "g1"])
             .contains("g1")

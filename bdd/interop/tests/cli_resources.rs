@@ -16,12 +16,15 @@ async fn given_stream_commands_should_do_as_they_say() {
         cli.succeeds(&["stream", "get", "0"]).contains("s1"),
         "ids start at 0 and --stream-id is not used"
     );
-    cli.is_refused(&["stream", "create", "s1"]);
+    cli.is_refused(&["stream", "create", "s1"], "already exists");
     cli.succeeds(&["stream", "update", "s2", "-n", "renamed"]);
     assert!(cli.succeeds(&["stream", "get", "renamed"]).contains("renamed"));
-    cli.is_refused(&["stream", "update", "renamed", "--set", "foo=bar"]);
-    cli.is_refused(&["stream", "update", "renamed", "-r", "name"]);
-    cli.is_refused(&["stream", "delete", "nope"]);
+    cli.is_refused(
+        &["stream", "update", "renamed", "--set", "foo=bar"],
+        "Unsupported option key",
+    );
+    cli.is_refused(&["stream", "update", "renamed", "-r", "name"], "cannot be reset");
+    cli.is_refused(&["stream", "delete", "nope"], "was not found");
     cli.succeeds(&["stream", "delete", "renamed"]);
     assert!(!cli.succeeds(&["stream", "list"]).contains("renamed"));
     assert!(cli.succeeds(&["stream", "get", "renamed"]).contains("not found"));
@@ -33,7 +36,10 @@ async fn given_a_stream_key_while_encryption_is_not_configured_should_be_refused
     let cli = PublishedCli::new(&world.server);
     let key = cli.folder().join("key");
     std::fs::write(&key, "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=").unwrap();
-    cli.is_refused(&["stream", "create", "sealed", "--stream-key-file", key.to_str().unwrap()]);
+    cli.is_refused(
+        &["stream", "create", "sealed", "--stream-key-file", key.to_str().unwrap()],
+        "requires a server encryption key",
+    );
     assert!(!cli.succeeds(&["stream", "list"]).contains("sealed"));
 }
 
@@ -71,10 +77,13 @@ async fn given_topic_commands_should_do_as_they_say() {
     cli.succeeds(&["topic", "update", "s1", "t2", "-n", "t2b", "-e", "1h", "-m", "3GiB"]);
     cli.succeeds(&["topic", "update", "s1", "t2b", "-r", "message_expiry"]);
     cli.succeeds(&["topic", "update", "s1", "t2b", "--set", "max_topic_size=5368709120"]);
-    cli.is_refused(&["topic", "update", "s1", "t2b", "--set", "segment_size=2097152"]);
+    cli.is_refused(
+        &["topic", "update", "s1", "t2b", "--set", "segment_size=2097152"],
+        "cannot be updated after creation",
+    );
     cli.succeeds(&["topic", "get", "s1", "t2b"]);
-    cli.is_refused(&["topic", "create", "s1", "t1", "1", "none"]);
-    cli.is_refused(&["topic", "create", "nope", "t1", "1", "none"]);
+    cli.is_refused(&["topic", "create", "s1", "t1", "1", "none"], "already exists");
+    cli.is_refused(&["topic", "create", "nope", "t1", "1", "none"], "was not found");
     cli.succeeds(&["topic", "delete", "s1", "t2b"]);
     assert!(cli.succeeds(&["topic", "get", "s1", "t2b"]).contains("not found"));
 }
@@ -98,8 +107,8 @@ async fn given_partition_and_segment_commands_should_resize_what_may_be_resized(
     cli.succeeds(&["partition", "create", "s1", "t1", "2"]);
     cli.succeeds(&["message", "send", "s1", "t1", "-p", "2", "hello"]);
     cli.succeeds(&["p", "delete", "s1", "t1", "1"]);
-    cli.is_refused(&["message", "send", "s1", "t1", "-p", "2", "hello"]);
-    cli.is_refused(&["partition", "create", "s1", "fixed", "1"]);
+    cli.is_refused(&["message", "send", "s1", "t1", "-p", "2", "hello"], "was not found");
+    cli.is_refused(&["partition", "create", "s1", "fixed", "1"], "resizing is disabled");
     cli.succeeds(&["segment", "delete", "s1", "t1", "0", "1"]);
 }
 

@@ -45,7 +45,7 @@ async fn given_user_commands_should_do_as_they_say() {
     bobby.succeeds(&["me"]);
     bobby
         .with_credentials(&["-u", "bobby", "-p", "secretpw"])
-        .is_refused(&["me"]);
+        .is_refused(&["me"], "Invalid credentials");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -57,14 +57,14 @@ async fn given_permissions_should_allow_what_they_name_and_no_more() {
     root.succeeds(&["message", "send", "s1", "t1", "-p", "0", "hello"]);
     root.succeeds(&["user", "create", "bob", "secretpw", "-g", "poll_messages,send_messages"]);
     let bob = root.with_credentials(&["-u", "bob", "-p", "secretpw"]);
-    bob.is_refused(&["stream", "list"]);
-    bob.is_refused(&["topic", "create", "s1", "t2", "1", "none"]);
+    bob.is_refused(&["stream", "list"], "Unauthorized");
+    bob.is_refused(&["topic", "create", "s1", "t2", "1", "none"], "Unauthorized");
     assert!(
         bob.succeeds(&["message", "poll", "s1", "t1", "0", "-f"])
             .contains("hello")
     );
     bob.with_credentials(&["-u", "bob", "-p", "wrong"])
-        .is_refused(&["stream", "list"]);
+        .is_refused(&["stream", "list"], "Invalid credentials");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,14 +80,15 @@ async fn given_token_commands_should_create_list_and_sign_in() {
     root.succeeds(&["pat", "create", "tok2", "none"]);
     let listed = root.succeeds(&["pat", "list"]);
     assert!(listed.contains("tok1") && listed.contains("tok2"), "{listed}");
-    root.is_refused(&["pat", "create", "tok1"]);
+    root.is_refused(&["pat", "create", "tok1"], "already exists");
     let by_token = root.with_credentials(&["-t", &token]);
     by_token.succeeds(&["me"]);
     let root = by_token.with_credentials(&["-u", "iggy", "-p", "iggy"]);
     // Without a system keyring the program ends with 1 after the server has deleted the token.
     root.run(&["pat", "delete", "tok1"]);
     assert!(!root.succeeds(&["pat", "list"]).contains("tok1"));
-    root.with_credentials(&["-t", &token]).is_refused(&["me"]);
+    root.with_credentials(&["-t", &token])
+        .is_refused(&["me"], "Invalid personal access token");
 }
 
 #[tokio::test(flavor = "multi_thread")]
