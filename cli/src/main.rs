@@ -1,2 +1,93 @@
 //! The iggy command line.
-fn main() {}
+
+mod arguments;
+mod change_text;
+mod commands;
+mod connect;
+mod credentials;
+mod message_text;
+mod output;
+mod permission_text;
+mod progress;
+mod store;
+mod view;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+use iggy::{IggyError, Outcome};
+use serde_json::json;
+
+use arguments::Arguments;
+
+/// The command did what it says.
+const DONE: u8 = 0;
+/// The server refused, could not be reached, or does not have what was asked for. Wrong arguments end with 2.
+const FAILED: u8 = 1;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if let Some(shell) = arguments.global.generate {
+        clap_complete::generate(shell, &mut Arguments::command(), "iggy", &mut io::stdout());
+        return DONE.into();
+    }
+    let Some(command) = arguments.command else {
+        Arguments::command()
+            .error(clap::error::ErrorKind::MissingSubcommand, "a command is needed")
+            .exit()
+    };
+    let outcome = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(anyhow::Error::from)
+        .and_then(|runtime| runtime.block_on(commands::run(&arguments.global, command)));
+    match outcome {
+        Ok(()) => DONE.into(),
+        // `iggy ... | head` closes the pipe when it has enough.
+        Err(error) if is_broken_pipe(&error) => DONE.into(),
+        Err(error) => {
+            report(&error, arguments.global.json);
+            FAILED.into()
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Says on standard error what went wrong and, when the server or the client said it, what it means for a retry.
+fn report(error: &anyhow::Error, as_json: bool) {
+    let refusal = error.chain().find_map(|cause| cause.downcast_ref::<IggyError>());
+    if as_json {
+        let refusal = refusal.map(|refusal| {
+            json!({
+                "code": refusal.code() as u32,
+                "name": refusal.code().name(),
+                "class": format!("{:?}", refusal.class()),
+                "retryable": refusal.retryable(),
+                "outcome": format!("{:?}", refusal.outcome()),
+            })
+        });
+        eprintln!("{}", json!({ "error": format!("{error:#}"), "refusal": refusal }));
+        return;
+    }
+    eprintln!("error: {error:#}");
+    if let Some(refusal) = refusal {
+        let applied = match refusal.outcome() {
+            Outcome::Applied => "it was applied",
+            Outcome::NotApplied => "nothing was changed",
+            Outcome::Unknown => "whether it was applied is unknown",
+        };
+        let retry = if refusal.retryable() {
+            "; trying again may help"
+        } else {
+            ""
+        };
+        eprintln!("  {applied}{retry}");
+    }
+}
