@@ -154,6 +154,7 @@ async fn given_errors_should_say_what_they_mean_in_both_forms() {
 #[tokio::test]
 async fn given_no_server_should_give_up_and_say_where_it_was_looked_for() {
     let mut program = Program::start().await;
+    program.succeeds(&["ping"]);
     program.server.stop().await.unwrap();
     let error = program.fails(&["--tcp-reconnection-max-retries", "0", "me"]);
     assert!(

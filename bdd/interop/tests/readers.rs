@@ -32,7 +32,6 @@ async fn read(reader: &mut PartitionReader, count: usize) -> BTreeMap<u32, Vec<u
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "the server does not serve the grouped fetch (109) yet"]
 async fn given_a_reader_of_three_partitions_should_read_each_in_order() {
     let world = World::with_topic(3).await;
     fill(&world, 3, 5).await;
@@ -51,7 +50,6 @@ async fn given_a_reader_of_three_partitions_should_read_each_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "the server does not serve the grouped fetch (109) yet"]
 async fn given_a_reader_that_commits_on_read_should_leave_its_offsets_behind() {
     let world = World::with_topic(3).await;
     fill(&world, 3, 5).await;
@@ -80,7 +78,6 @@ async fn given_a_reader_that_commits_on_read_should_leave_its_offsets_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "the server does not serve the grouped fetch (109) yet"]
 async fn given_a_standalone_consumer_should_receive_what_comes_while_it_waits() {
     let world = World::with_topic(1).await;
     let mut receiving = world
@@ -121,7 +118,6 @@ async fn member(client: &IggyClient) -> IggyConsumer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "the server does not serve the grouped fetch (109) yet"]
 async fn given_two_group_consumers_should_together_receive_everything_and_one_take_over() {
     let world = World::with_topic(4).await;
     let other = world.another_client().await;

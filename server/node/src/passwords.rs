@@ -161,16 +161,22 @@ fn verify_now(password: &[u8], stored: &str) -> Result<bool, PasswordError> {
 }
 
 /// A new personal access token: 64 characters that stand for 48 random bytes, in the URL-safe alphabet of base64, so
-/// that it fits a connection string, a shell and a header as it is.
+/// that it fits a connection string, a shell and a header as it is. It never begins with a dash, which command lines
+/// would take for an option.
 ///
 /// # Errors
 /// The system's random source failed.
 pub fn new_token() -> Result<String, PasswordError> {
-    let mut bytes = [0; TOKEN_BYTES];
-    OsRng
-        .try_fill_bytes(&mut bytes)
-        .map_err(|error| PasswordError::Hashing(error.to_string()))?;
-    Ok(URL_SAFE_NO_PAD.encode(bytes))
+    loop {
+        let mut bytes = [0; TOKEN_BYTES];
+        OsRng
+            .try_fill_bytes(&mut bytes)
+            .map_err(|error| PasswordError::Hashing(error.to_string()))?;
+        let token = URL_SAFE_NO_PAD.encode(bytes);
+        if !token.starts_with('-') {
+            return Ok(token);
+        }
+    }
 }
 
 /// What is stored and looked up in place of a token: its SHA-256. A token is random over 384 bits, so a fast digest
@@ -236,6 +242,11 @@ mod tests {
                 .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)),
             "{first}"
         );
+    }
+
+    #[test]
+    fn given_many_tokens_should_never_begin_with_a_dash() {
+        assert!((0..2_000).all(|_| !new_token().unwrap().starts_with('-')));
     }
 
     #[test]
