@@ -176,11 +176,12 @@ fn refused(kind: CallKind, code: ErrorCode, proven: bool, facts: Facts) -> Actio
         C::DeferredPollCapacityExceeded => resend(Refresh::Nothing),
         C::LifecycleBusy if kind == CallKind::Mutation && !facts.uncertain => Action::Renumber,
         C::HistoryUnavailable => {
-            let fresh_send = facts.is_send && !facts.caller_context && !facts.restarted && !facts.uncertain;
-            if fresh_send {
-                Action::Restart
-            } else {
+            // Without a position of the caller's own there is nothing that belongs to the old history.
+            let bound_to_history = facts.caller_context || !(facts.is_send || kind == CallKind::Read);
+            if bound_to_history || facts.restarted || facts.uncertain {
                 Action::FailAndDropRoute
+            } else {
+                Action::Restart
             }
         }
         C::ConsumerGroupPartitionNotOwned => Action::FailAndDropRoute,

@@ -131,19 +131,23 @@ impl Core {
         }
     }
 
-    /// Binds the session, or signs in when there is none and somebody is known who could. True when the session is new.
+    /// Binds the session, or signs in when there is none and somebody is known who could. True when the roster is to be
+    /// read: after a first sign-in, not when the server had merely forgotten the session.
     async fn serve_session(&self, connection: &Connection) -> Result<(Option<Bound>, bool), SignInError> {
+        let mut replaced = false;
         if let Some(bound) = self.session.bound() {
             match self.bind(connection, &bound).await? {
                 BindOutcome::Bound => return Ok((Some(bound), false)),
                 BindOutcome::SessionGone => self.end_session(),
             }
+            replaced = self.links().roster.is_some();
         }
         match self.session.credentials() {
             None => Ok((None, false)),
             Some(credentials) => {
                 let deadline = Instant::now() + self.config.request_timeout;
-                Ok((Some(self.register(connection, &credentials, deadline).await?), true))
+                let bound = self.register(connection, &credentials, deadline).await?;
+                Ok((Some(bound), !replaced))
             }
         }
     }

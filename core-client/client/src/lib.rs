@@ -42,10 +42,14 @@ mod poll;
 pub mod prelude;
 pub mod producer;
 mod reading;
+#[cfg(test)]
+mod replay_tests;
 mod resolve;
 mod resource_options;
 mod route_lookup;
 mod routes;
+#[cfg(test)]
+mod scripted_tests;
 mod session;
 mod sign_in;
 mod transport;
