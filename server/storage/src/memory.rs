@@ -4,8 +4,9 @@
 //! * [`MemoryDisk::lose_power`]: of what was written but not synced, any subset of sectors survives; of a directory's
 //!   unsynced entries, any prefix of the changes survives.
 //!
-//! [`MemoryDisk::die_after`] stops the disk between any two steps, so that a test can enumerate every point of failure,
-//! and [`MemoryDisk::fail_next_sync`] makes one sync fail and drop the pages it should have written.
+//! [`MemoryDisk::die_after`] stops the disk at any step, so that a test can enumerate every point of failure: the step
+//! before is whole, and a write that was next may have got some way. [`MemoryDisk::fail_next_sync`] makes one sync fail
+//! and drop the pages it should have written, [`MemoryDisk::fill_after`] makes the disk full.
 
 use crate::image::{Entry, Image};
 use crate::{Completion, FileId, IoToken, Job, LaneId, Path, Step, Storage, StorageError};
@@ -35,7 +36,10 @@ struct Content {
     entry_changes: Vec<EntryChange>,
     steps: u64,
     dies_at: Option<u64>,
+    died: bool,
     sync_failures: u64,
+    /// Bytes that files may still grow by; `None` without a bound.
+    room: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -80,9 +84,21 @@ impl MemoryDisk {
     }
 
     /// Performs `steps` more steps, then none until the next [`crash`](Self::crash) or [`lose_power`](Self::lose_power).
+    /// When the step after them is a write, some first part of it may still happen.
     pub fn die_after(&self, steps: u64) {
         let mut content = self.lock();
         content.dies_at = Some(content.steps + steps);
+    }
+
+    /// Whether the disk has refused a step because of [`die_after`](Self::die_after).
+    pub fn is_dead(&self) -> bool {
+        self.lock().died
+    }
+
+    /// Lets files grow by `bytes` in all; a write or a new length beyond that fails as on a full device, and does
+    /// nothing. `None` takes the bound away.
+    pub fn fill_after(&self, bytes: Option<u64>) {
+        self.lock().room = bytes;
     }
 
     /// The next `count` syncs fail, and what they should have made durable never will be.
@@ -92,7 +108,9 @@ impl MemoryDisk {
 
     /// Ends the process: written bytes stay as they are. Clears [`die_after`](Self::die_after).
     pub fn crash(&self) {
-        self.lock().dies_at = None;
+        let mut content = self.lock();
+        content.dies_at = None;
+        content.died = false;
     }
 
     /// Cuts the power: of everything not synced, `seed` decides what survives.
@@ -100,6 +118,7 @@ impl MemoryDisk {
         let mut random = StdRng::seed_from_u64(seed);
         let mut content = self.lock();
         content.dies_at = None;
+        content.died = false;
         content.lose_entries(&mut random);
         for file in content.files.values_mut() {
             file.lose_sectors(&mut random);
@@ -130,6 +149,20 @@ impl MemoryDisk {
 }
 
 impl Content {
+    /// Takes the room for a file to reach `end` bytes.
+    fn grow(&mut self, operation: &'static str, path: &str, inode: u64, end: usize) -> Result<(), StorageError> {
+        let length = self.files.get(&inode).map_or(0, |file| file.current.len());
+        let growth = end.saturating_sub(length) as u64;
+        match &mut self.room {
+            Some(room) if *room < growth => Err(StorageError::io(operation, path, &io::ErrorKind::StorageFull.into())),
+            Some(room) => {
+                *room -= growth;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
     fn lose_entries(&mut self, random: &mut StdRng) {
         let changes = std::mem::take(&mut self.entry_changes);
         let directories: BTreeSet<Path> = changes.iter().map(|change| change.directory().to_owned()).collect();
@@ -267,6 +300,26 @@ impl Storage for MemoryStorage {
 }
 
 impl MemoryStorage {
+    /// Whether no job waits.
+    pub fn is_idle(&self) -> bool {
+        self.lanes.is_empty()
+    }
+
+    /// The write at which the disk dies gets some way, as one that the kernel was in the middle of.
+    fn tear(&mut self, step: &Step) {
+        let Step::Write { file, offset, pieces } = step else {
+            return;
+        };
+        let Ok((_, inode)) = self.file(*file) else { return };
+        let whole: Vec<u8> = pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
+        let torn = self.random.random_range(0..whole.len().max(1));
+        if torn > 0 {
+            let mut content = self.disk.lock();
+            let target = content.files.entry(inode).or_default();
+            target.write(*offset as usize, &whole[..torn]);
+        }
+    }
+
     /// Runs one job of a lane the seed picks; `None` when nothing waits or the disk died.
     pub fn run_one(&mut self) -> Option<Completion> {
         if self.lanes.is_empty() {
@@ -281,12 +334,18 @@ impl MemoryStorage {
         }
         let mut reads = Vec::new();
         for step in job {
-            {
+            let died = {
                 let mut content = self.disk.lock();
-                if content.dies_at.is_some_and(|at| content.steps >= at) {
+                if content.died {
                     return None;
                 }
-                content.steps += 1;
+                content.died = content.dies_at.is_some_and(|at| content.steps >= at);
+                content.steps += u64::from(!content.died);
+                content.died
+            };
+            if died {
+                self.tear(&step);
+                return None;
             }
             match self.step(step) {
                 Ok(read) => reads.extend(read),
@@ -338,8 +397,10 @@ impl MemoryStorage {
             }
             Step::Close(file) => drop(self.open.remove(&file)),
             Step::Write { file, offset, pieces } => {
-                let (_, inode) = self.file(file)?;
+                let (path, inode) = self.file(file)?;
                 let mut offset = offset as usize;
+                let end = offset + pieces.iter().map(Bytes::len).sum::<usize>();
+                content.grow("write", &path, inode, end)?;
                 let target = content.files.entry(inode).or_default();
                 for piece in pieces {
                     target.write(offset, &piece);
@@ -361,7 +422,8 @@ impl MemoryStorage {
                 return Ok(Some(Bytes::copy_from_slice(read)));
             }
             Step::Truncate { file, length } => {
-                let (_, inode) = self.file(file)?;
+                let (path, inode) = self.file(file)?;
+                content.grow("truncate", &path, inode, length as usize)?;
                 content
                     .files
                     .entry(inode)
@@ -537,6 +599,38 @@ mod tests {
             storage.run_one().unwrap().result,
             Err(StorageError::Poisoned { .. })
         ));
+    }
+
+    #[test]
+    fn given_a_full_disk_when_written_should_say_so_and_take_what_needs_no_room() {
+        let disk = MemoryDisk::new();
+        disk.fill_after(Some(3));
+        let mut storage = disk.storage(1);
+        storage.submit(LANE, IoToken(1), vec![open("f"), write(0, b"abc"), write(1, b"xyz")]);
+        assert!(storage.run_one().unwrap().result.unwrap_err().is_full());
+        storage.submit(LANE, IoToken(2), vec![write(1, b"xy")]);
+        assert!(storage.run_one().unwrap().result.is_ok());
+        disk.fill_after(None);
+        storage.submit(LANE, IoToken(3), vec![write(3, b"defg")]);
+        assert!(storage.run_one().unwrap().result.is_ok());
+        assert_eq!(disk.read_all("f", 10).unwrap().unwrap(), b"axydefg");
+    }
+
+    #[test]
+    fn given_a_disk_that_dies_in_a_write_when_read_should_hold_some_first_part_of_it() {
+        let mut lengths = BTreeSet::new();
+        for seed in 0..50 {
+            let disk = MemoryDisk::new();
+            disk.die_after(1);
+            let mut storage = disk.storage(seed);
+            storage.submit(LANE, IoToken(1), vec![open("f"), write(0, b"hello")]);
+            assert!(storage.run_one().is_none() && disk.is_dead());
+            disk.crash();
+            let read = disk.read_all("f", 10).unwrap().unwrap();
+            assert!(b"hello".starts_with(&read) && read.len() < 5);
+            lengths.insert(read.len());
+        }
+        assert_eq!(lengths.len(), 5);
     }
 
     #[test]
