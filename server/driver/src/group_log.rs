@@ -48,6 +48,10 @@ pub enum LogEvent {
         /// Its bytes.
         result: Result<Vec<Bytes>, StorageError>,
     },
+    /// The directory is open, and all that recovery found in it is on disk.
+    Opened,
+    /// A checkpoint at this position has replaced what was before it.
+    Checkpointed(u64),
     /// Opening the directory failed; the group cannot be used.
     OpenFailed(StorageError),
     /// Work that nobody waits for failed; it will be tried again or is not needed.
@@ -59,6 +63,7 @@ pub enum LogEvent {
 #[derive(Debug)]
 enum Intent {
     Open,
+    Rotate,
     Append {
         token: IoToken,
         barrier: Barrier,
@@ -98,7 +103,7 @@ pub struct GroupLog {
     pub numbers: FileNumbers,
     next_job: u32,
     intents: BTreeMap<u32, Intent>,
-    /// Files with written bytes that no sync has covered yet.
+    /// Files with written bytes that no sync of the sync lane has covered yet.
     dirty: BTreeSet<FileId>,
     /// Prepares that are written and wait for the next sync.
     unsynced: Vec<IoToken>,
@@ -110,6 +115,8 @@ pub struct GroupLog {
     retired: Vec<(u64, FileId)>,
     bodies_since_checkpoint: u64,
     bodies_due: u64,
+    /// A checkpoint is wanted, however little was written.
+    wanted: bool,
     effects: Effects,
 }
 
@@ -140,6 +147,7 @@ impl GroupLog {
             retired: Vec::new(),
             bodies_since_checkpoint: 0,
             bodies_due,
+            wanted: false,
             effects: Effects::new(),
         };
         log.submit(storage, Lane::Append, Intent::Open, open);
@@ -249,18 +257,21 @@ impl GroupLog {
                 events
             }
             (Intent::Sync { tokens, .. }, Err(error)) => self.failed(now, &tokens, &error),
-            (Intent::Checkpoint { op, .. }, Ok(_)) => {
+            (Intent::Checkpoint { op, files }, Ok(_)) => {
                 self.checkpointing = false;
+                self.forget_synced(op, &files);
                 self.close_retired(op, storage);
-                Vec::new()
+                self.rotate_when_due(storage);
+                vec![LogEvent::Checkpointed(op)]
             }
             // The journal that the checkpoint would have replaced is still whole, but its disk is not to be trusted.
-            (Intent::Checkpoint { .. } | Intent::Finish, Err(error)) => {
+            (Intent::Checkpoint { .. } | Intent::Rotate | Intent::Finish, Err(error)) => {
                 self.checkpointing = false;
                 self.failed(now, &[], &error)
             }
             (Intent::Read(id), result) => vec![LogEvent::Read { id, result }],
-            (Intent::Open | Intent::Background, Ok(_)) => Vec::new(),
+            (Intent::Open, Ok(_)) => vec![LogEvent::Opened],
+            (Intent::Rotate | Intent::Background, Ok(_)) => Vec::new(),
             (Intent::Background, Err(error)) => vec![LogEvent::BackgroundFailed(error)],
             (Intent::Finish, Ok(_)) => vec![LogEvent::Finished],
         }
@@ -324,17 +335,29 @@ impl GroupLog {
         fenced.into_iter().collect()
     }
 
+    /// Asks for a checkpoint that covers everything applied now.
+    pub fn want_checkpoint(&mut self, storage: &mut dyn Storage) {
+        // One that was begun and not taken will cover it.
+        if self.rotated_at.is_none() {
+            self.wanted = true;
+            self.rotate_when_due(storage);
+        }
+    }
+
     fn rotate_when_due(&mut self, storage: &mut dyn Storage) {
-        let due = self.journal.length() >= GENERATION_LEN_DUE || self.bodies_since_checkpoint >= self.bodies_due;
+        let due = self.wanted
+            || self.journal.length() >= GENERATION_LEN_DUE
+            || self.bodies_since_checkpoint >= self.bodies_due;
         if !due || self.rotated_at.is_some() || self.checkpointing || self.replica.fenced().is_some() {
             return;
         }
         self.bodies_since_checkpoint = 0;
+        self.wanted = false;
         let left = self.journal.files().active;
         self.retire(left);
         let job = self.journal.rotate(&mut self.numbers);
         self.rotated_at = Some(self.replica.op());
-        self.submit(storage, Lane::Append, Intent::Open, job);
+        self.submit(storage, Lane::Append, Intent::Rotate, job);
     }
 
     /// Whether a checkpoint should be taken now that everything up to `applied` is applied.
@@ -356,15 +379,27 @@ impl GroupLog {
     }
 
     /// Every file with bytes that may not be on disk: those no sync covers, and those a running sync may not have
-    /// reached.
-    fn unsynced_files(&mut self) -> Vec<FileId> {
-        let mut files = std::mem::take(&mut self.dirty);
+    /// reached. They stay dirty: a prepare that asks for a sync while a checkpoint runs must not be acknowledged before
+    /// what was journaled before it is stored, and the checkpoint may come later than its own sync.
+    fn unsynced_files(&self) -> Vec<FileId> {
+        let mut files = self.dirty.clone();
         for intent in self.intents.values() {
             if let Intent::Sync { files: syncing, .. } = intent {
                 files.extend(syncing);
             }
         }
         files.into_iter().collect()
+    }
+
+    /// Takes files that a checkpoint at `op` has synced after their last write off the dirty ones.
+    fn forget_synced(&mut self, op: u64, files: &[FileId]) {
+        for (_, file) in self
+            .retired
+            .iter()
+            .filter(|(at, file)| *at <= op && files.contains(file))
+        {
+            self.dirty.remove(file);
+        }
     }
 
     /// Closes files whose last write a checkpoint at `op` covers and that no running job names.

@@ -240,7 +240,7 @@ impl MetadataGroup {
                     self.notices.push(MetadataNotice::OpenFailed(error));
                 }
                 LogEvent::Finished => self.notices.push(MetadataNotice::Stopped),
-                LogEvent::Read { .. } => {}
+                LogEvent::Opened | LogEvent::Checkpointed(_) | LogEvent::Read { .. } => {}
             }
         }
         self.finish_when_quiet(storage);

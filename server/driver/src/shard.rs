@@ -360,7 +360,7 @@ impl<S: Storage> Shard<S> {
                 group: id, generation, ..
             } => group.retire_group(now, *id, *generation, storage),
             Order::Truncate { before, .. } => {
-                group.state().log_start >= *before || group.truncate(now, *before, storage)
+                group.state().truncated_before >= *before || group.truncate(now, *before, storage)
             }
             Order::Open { .. }
             | Order::BeginHistory { .. }

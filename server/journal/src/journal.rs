@@ -1,7 +1,8 @@
 //! The writing side: which steps put a prepare, a checkpoint or a superblock on disk.
 
 use crate::record::{BodyLocation, encode};
-use crate::superblock::{BootId, Checkpoint, Superblock};
+use crate::recover::store_again;
+use crate::superblock::{BootId, Checkpoint, SUPERBLOCK_LEN, Superblock};
 use crate::{checkpoint_path, journal_path, superblock_path};
 use bytes::Bytes;
 use iggy_consensus::{Prepare, VsrState};
@@ -183,6 +184,12 @@ impl Journal {
         self.superblock.boot = boot;
         self.superblock.clean = clean;
         self.write_superblock()
+    }
+
+    /// Steps that make the copy of the superblock that counts durable, whoever wrote it.
+    pub(crate) fn store_superblock_again(&self) -> [Step; 2] {
+        let file = self.files.superblocks[(self.superblock.sequence % 2) as usize];
+        store_again(file, 0, SUPERBLOCK_LEN as u64)
     }
 
     fn write_superblock(&mut self) -> Job {

@@ -24,7 +24,7 @@ mod superblock;
 
 pub use journal::{FileNumbers, Journal, JournalFiles};
 pub use record::BodyLocation;
-pub use recover::{Body, Loss, Policy, Record, RecoverError, Recovered, recover};
+pub use recover::{Body, Loss, Policy, Record, RecoverError, Recovered, recover, store_again};
 pub use superblock::{BootId, Checkpoint, Superblock};
 
 /// Most bytes of one checkpoint.

@@ -7,7 +7,7 @@ use crate::{CHECKPOINT_LEN_MAX, GENERATION_LEN_MAX, checkpoint_path, journal_pat
 use bytes::Bytes;
 use iggy_consensus::{LogEnd, PrepareHeader, VsrState};
 use iggy_storage::image::Image;
-use iggy_storage::{Job, Step};
+use iggy_storage::{FileId, Job, Step};
 use std::io;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -173,26 +173,34 @@ pub fn recover(
     // What is served from now on must not depend on what the last process had left unsynced.
     for generation in generations.iter().filter(|generation| **generation < active) {
         let file = numbers.take();
+        let path = journal_path(directory, *generation);
+        let length = at(&path, image.length(&path))?.unwrap_or_default();
         open.push(Step::Open {
             file,
-            path: journal_path(directory, *generation),
+            path,
             create: true,
         });
-        open.extend([Step::Sync(vec![file]), Step::Close(file)]);
+        open.extend(store_again(file, 0, length));
+        open.push(Step::Close(file));
     }
+    let replaced = leftovers(image, directory, &superblock)?;
     let (mut journal, steps) = Journal::open(directory, superblock, active, scan.length, numbers);
     open.extend(steps);
     let file = journal.files().active;
-    open.extend([
-        Step::Truncate {
-            file,
-            length: scan.length,
-        },
-        Step::Sync(vec![file]),
-    ]);
+    open.push(Step::Truncate {
+        file,
+        length: scan.length,
+    });
+    open.extend(store_again(file, 0, scan.length));
     open.extend(parents(directory).map(Step::SyncDirectory));
+    if !is_fresh {
+        // The copy that was read may be on no disk yet, and marking overwrites the one before it.
+        open.extend(journal.store_superblock_again());
+    }
     // From here on this boot writes: only a clean stop may say otherwise again.
     open.extend(journal.mark(policy.boot, false));
+    // Only now does no copy of the superblock name them.
+    open.extend(replaced);
     Ok(Recovered {
         journal,
         open,
@@ -202,6 +210,26 @@ pub fn recover(
         loss,
         fresh: is_fresh,
     })
+}
+
+/// Steps that bring bytes which were read to the device, whatever earlier syncs of the file said. A sync that failed may
+/// have left bytes in memory that the kernel no longer means to write, and that the next sync would pass over.
+pub fn store_again(file: FileId, offset: u64, length: u64) -> [Step; 2] {
+    [Step::Rewrite { file, offset, length }, Step::Sync(vec![file])]
+}
+
+/// Removes what a checkpoint replaced, or left when it was interrupted.
+fn leftovers(image: &dyn Image, directory: &str, superblock: &Superblock) -> Result<Job, RecoverError> {
+    let number = |name: &str, prefix: &str| name.strip_prefix(prefix)?.parse::<u64>().ok();
+    let is_left = |name: &str| {
+        number(name, "journal.").is_some_and(|generation| generation < superblock.generation)
+            || number(name, "checkpoint.").is_some_and(|op| op != superblock.checkpoint.op)
+    };
+    let entries = at(directory, image.list(directory))?;
+    let left = entries.iter().filter(|entry| is_left(&entry.name));
+    Ok(left
+        .map(|entry| Step::Remove(format!("{directory}/{}", entry.name)))
+        .collect())
 }
 
 /// The directory and those above it, innermost first.

@@ -10,12 +10,14 @@ use crate::segments::{Segment, Segments, index_path, log_path};
 use crate::state::{LogPosition, PartitionState, SnapshotError};
 use bytes::BytesMut;
 use iggy_consensus::{PrepareHeader, VsrState};
-use iggy_journal::{BodyLocation, FileNumbers, Policy, Record, Recovered};
+use iggy_journal::{BodyLocation, FileNumbers, Policy, Record, Recovered, store_again};
 use iggy_protocol::batch::{BatchError, BatchHeader, BatchView};
 use iggy_protocol::limits::{HEADER_SIZE, MAX_RECORD_BYTES};
 use iggy_storage::image::Image;
 use iggy_storage::{Job, Step};
+use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Largest batch that is read back: what a frame limit of 1 GiB lets in.
@@ -33,6 +35,9 @@ pub struct RecoveredPartition {
     pub segments: Segments,
     /// Steps that repair and open the segments, after those of the journal.
     pub open: Job,
+    /// Steps that remove segments which the state has dropped. The journal still names batches in them: they may only go
+    /// when a checkpoint has replaced it.
+    pub dropped: Job,
 }
 
 /// Why a partition cannot be used. Its directory is left as it is.
@@ -107,8 +112,14 @@ pub fn recover(
         })?,
         None => (PartitionState::default(), None),
     };
+    let dropped_for_good = state.log_start;
+    let mut journaled: BTreeMap<u64, Range<u64>> = BTreeMap::new();
     for record in log.records.drain(..) {
         replay(image, directory, &record, &mut state, &mut end)?;
+        if let iggy_journal::Body::InSegment(location) = &record.body {
+            let end = location.position + u64::from(location.length);
+            journaled.entry(location.segment).or_insert(location.position..end).end = end;
+        }
     }
     let (found, mut open) = find_segments(image, directory, end)?;
     let durable_names = settings.is_persisted();
@@ -117,13 +128,27 @@ pub fn recover(
     if let (Some(file), Some(end)) = (segments.active_file(), end) {
         open.extend([Step::Truncate { file, length: end.size }, Step::Sync(vec![file])]);
     }
-    // A crash may have come between the truncation and the removal of what it dropped.
-    open.extend(segments.remove_before(state.log_start));
+    // Since the checkpoint nobody may have synced them, sealed or not, and from now on they count as stored.
+    for (segment, range) in journaled {
+        let file = numbers.take();
+        open.push(Step::Open {
+            file,
+            path: log_path(directory, segment),
+            create: false,
+        });
+        open.extend(store_again(file, range.start, range.end - range.start));
+        open.push(Step::Close(file));
+    }
+    // A crash may have come between the checkpoint and the removal of what it dropped.
+    open.extend(segments.remove_before(dropped_for_good));
+    open.push(Step::SyncDirectory(directory.to_owned()));
+    let dropped = segments.remove_before(state.log_start);
     Ok(RecoveredPartition {
         log,
         state,
         segments,
         open,
+        dropped,
     })
 }
 
@@ -224,9 +249,14 @@ fn find_segments(
             }
             _ => {
                 job.push(Step::Remove(log_path(directory, base_offset)));
+                job.push(Step::Remove(index_path(directory, base_offset)));
                 continue;
             }
         };
+        if end.is_some_and(|end| base_offset == end.segment) {
+            // It may have been longer and sealed once: an index of that time must not be taken for one of what follows.
+            job.push(Step::Remove(index_path(directory, base_offset)));
+        }
         segments.push(Segment {
             base_offset,
             index: kept,

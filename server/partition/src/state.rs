@@ -27,6 +27,9 @@ pub struct PartitionState {
     pub op: u64,
     /// Oldest offset that can be read.
     pub log_start: u64,
+    /// Highest offset before which messages were to be dropped. It lies beyond the log after a loss: what is written
+    /// there later is not meant.
+    pub truncated_before: u64,
     /// Offset of the next message.
     pub next_offset: u64,
     /// Stored offsets.
@@ -141,6 +144,7 @@ impl PartitionState {
                 Outcome::Done
             }
             PartitionOperation::TruncatePrefix { before } => {
+                self.truncated_before = self.truncated_before.max(before);
                 self.log_start = self.log_start.max(before.min(self.next_offset));
                 Outcome::Done
             }

@@ -13,6 +13,9 @@ use std::path::{Path as FsPath, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+/// Bytes held in memory while a range is written again.
+const REWRITE_CHUNK: u64 = 1 << 20;
+
 /// Called after completions were queued; must be quick and must not call back into the storage.
 pub type Notify = Arc<dyn Fn() + Send + Sync>;
 
@@ -196,6 +199,7 @@ impl Shared {
                     .set_len(length)
                     .map_err(|error| StorageError::io("truncate", file.path.display(), &error))?;
             }
+            Step::Rewrite { file, offset, length } => self.open(file)?.rewrite(offset, length)?,
             Step::Sync(files) => self.sync(&files)?,
         }
         Ok(None)
@@ -298,6 +302,17 @@ impl OpenFile {
         }
     }
 
+    fn rewrite(&self, offset: u64, length: u64) -> Result<(), StorageError> {
+        let end = offset.saturating_add(length);
+        let mut at = offset;
+        while at < end {
+            let bytes = self.read(at, (end - at).min(REWRITE_CHUNK) as u32)?;
+            self.write(at, std::slice::from_ref(&bytes))?;
+            at += bytes.len() as u64;
+        }
+        Ok(())
+    }
+
     fn sync(&self) -> Result<(), StorageError> {
         self.file.sync_data().map_err(|error| {
             self.poisoned.store(true, Ordering::Release);
@@ -398,6 +413,33 @@ mod tests {
                 ..
             })
         ));
+    }
+
+    #[test]
+    fn given_a_range_when_written_again_should_leave_every_byte_as_it_was() {
+        let root = tempfile::tempdir().unwrap();
+        let content: Vec<u8> = (0..REWRITE_CHUNK * 2 + 77).map(|at| (at % 251) as u8).collect();
+        std::fs::write(root.path().join("f"), &content).unwrap();
+        let (mut storage, notified) = storage(root.path());
+        let file = FileId(1);
+        let path = "f".to_owned();
+        let rewrite = |offset, length| Step::Rewrite { file, offset, length };
+        let open = Step::Open {
+            file,
+            path,
+            create: false,
+        };
+        let length = content.len() as u64;
+        storage.submit(
+            LaneId(1),
+            IoToken(1),
+            vec![open, rewrite(5, length - 5), Step::Sync(vec![file])],
+        );
+        storage.submit(LaneId(1), IoToken(2), vec![rewrite(5, length)]);
+        let done = wait(&mut storage, &notified, 2);
+        assert!(done[0].result.is_ok());
+        assert!(matches!(done[1].result, Err(StorageError::ShortRead { .. })));
+        assert!(std::fs::read(root.path().join("f")).unwrap() == content);
     }
 
     #[test]

@@ -79,6 +79,16 @@ pub enum Step {
         /// New length in bytes.
         length: u64,
     },
+    /// Writes `length` bytes from `offset` again as they are read, so that the next sync has to reach the device with
+    /// them: after a failed sync the kernel may hold bytes it believes to be stored. A shorter file is an error.
+    Rewrite {
+        /// Open file.
+        file: FileId,
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        length: u64,
+    },
     /// Makes the content and length of these files durable, side by side.
     Sync(Vec<FileId>),
     /// Renames a file, replacing the target.

@@ -431,6 +431,19 @@ impl MemoryStorage {
                     .current
                     .resize(length as usize, 0);
             }
+            Step::Rewrite { file, offset, length } => {
+                let (path, inode) = self.file(file)?;
+                let target = content.files.entry(inode).or_default();
+                let end = (offset + length) as usize;
+                if target.current.len() < end {
+                    return Err(StorageError::ShortRead {
+                        subject: path,
+                        offset,
+                        length: u32::try_from(length).unwrap_or(u32::MAX),
+                    });
+                }
+                target.unsynced.push((offset as usize, end));
+            }
             Step::Sync(files) => {
                 for file in files {
                     let (path, inode) = self.file(file)?;

@@ -32,15 +32,19 @@ impl PartitionGroup {
             self.remove_dropped(storage);
         }
         self.publish_counters();
-        if self.log.wants_checkpoint(self.applied.op) {
-            let state = self.state.snapshot(self.applied_end);
-            self.log.checkpoint(self.applied, state, storage);
-        }
+        self.checkpoint_when_due(storage);
         self.resume_waiting(now, storage);
         if appended {
             self.wake_parked(now, storage);
         }
         self.finish_when_quiet(storage);
+    }
+
+    pub(super) fn checkpoint_when_due(&mut self, storage: &mut dyn Storage) {
+        if self.log.wants_checkpoint(self.applied.op) {
+            let state = self.state.snapshot(self.applied_end);
+            self.log.checkpoint(self.applied, state, storage);
+        }
     }
 
     fn apply(&mut self, pending: Pending) {
@@ -134,7 +138,7 @@ impl PartitionGroup {
         vec![body.freeze()]
     }
 
-    fn resume_waiting(&mut self, now: Now, storage: &mut dyn Storage) {
+    pub(super) fn resume_waiting(&mut self, now: Now, storage: &mut dyn Storage) {
         while self.waiting.front().is_some_and(|(op, ..)| *op <= self.applied.op) {
             if let Some((_, origin, request)) = self.waiting.pop_front() {
                 self.request(now, origin, request, storage);

@@ -111,6 +111,10 @@ pub struct PartitionGroup {
     applied: LogEnd,
     applied_end: Option<LogPosition>,
     counters: Arc<PartitionCounters>,
+    /// Steps that remove segments the state has dropped, once a checkpoint is at or after the position they belong to.
+    dropped: (u64, Job),
+    /// What recovery found is on disk: only then may anybody be told of it.
+    opened: bool,
     stopping: bool,
     finishing: bool,
     unusable: bool,
@@ -179,6 +183,8 @@ impl PartitionGroup {
             applied: found.log.end,
             applied_end,
             counters,
+            dropped: (found.log.end.op, found.dropped),
+            opened: false,
             stopping: false,
             finishing: false,
             unusable: false,
@@ -258,6 +264,15 @@ impl PartitionGroup {
                     self.refuse_everything();
                     self.notices.push(Notice::OpenFailed(error));
                 }
+                LogEvent::Opened => {
+                    self.opened = true;
+                    if !self.dropped.1.is_empty() {
+                        self.log.want_checkpoint(storage);
+                        self.checkpoint_when_due(storage);
+                    }
+                    self.resume_waiting(now, storage);
+                }
+                LogEvent::Checkpointed(op) => self.checkpointed(op, storage),
                 LogEvent::BackgroundFailed(error) => self.notices.push(Notice::BackgroundFailed(error)),
                 LogEvent::Finished => self.notices.push(Notice::Stopped),
             }

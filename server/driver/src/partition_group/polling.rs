@@ -16,6 +16,7 @@ use iggy_protocol::polling_strategy::PollingStrategy;
 use iggy_protocol::reply::message::PollHead;
 use iggy_protocol::reply::offset::ConsumerOffset;
 use iggy_storage::{Storage, StorageError};
+use std::cmp::Ordering;
 
 /// Where a read starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +137,7 @@ impl PartitionGroup {
             Some(timestamp) => self.segments.span_at(timestamp),
             None => self.segments.span_of(from),
         };
+        let span = span.and_then(|span| self.written(span));
         match span.filter(|_| gathered.next_offset() < self.state.next_offset) {
             Some(span) => {
                 let read = DiskRead {
@@ -150,6 +152,17 @@ impl PartitionGroup {
             }
             None => self.answer(now, &origin, served, gathered, storage),
         }
+    }
+
+    /// The part of a span whose batches are applied. What comes after was placed and may not be written yet.
+    fn written(&self, span: Span) -> Option<Span> {
+        let end = self.applied_end?;
+        let available = match span.base_offset.cmp(&end.segment) {
+            Ordering::Less => span.available,
+            Ordering::Equal => span.available.min(end.size.saturating_sub(span.position)),
+            Ordering::Greater => 0,
+        };
+        (available > 0).then_some(Span { available, ..span })
     }
 
     /// Gathers from the tail; false when it does not reach back far enough.
@@ -260,7 +273,8 @@ impl PartitionGroup {
             return self.answer(now, &read.origin, read.served, read.gathered, storage);
         }
         if read.span.available == 0 {
-            let Some(span) = self.segments.span_after(read.span.base_offset) else {
+            let span = self.segments.span_after(read.span.base_offset);
+            let Some(span) = span.and_then(|span| self.written(span)) else {
                 return self.answer(now, &read.origin, read.served, read.gathered, storage);
             };
             read.span = span;

@@ -50,10 +50,24 @@ impl PartitionGroup {
         before > self.state.log_start && self.propose_internal(now, TRUNCATE_PREFIX, &body, storage)
     }
 
-    /// Removes the files of segments that the state has dropped.
+    /// Forgets the segments that the state has dropped. Their files go after the next checkpoint: until then the journal
+    /// names batches in them, and without them a restart could not tell a dropped batch from a lost one.
     pub(super) fn remove_dropped(&mut self, storage: &mut dyn Storage) {
         let job = self.segments.remove_before(self.state.log_start);
-        self.log.in_background(job, storage);
+        if !job.is_empty() {
+            self.dropped.0 = self.applied.op;
+            self.dropped.1.extend(job);
+            self.log.want_checkpoint(storage);
+        }
+    }
+
+    /// A checkpoint at `op` counts: nothing names what was dropped before it.
+    pub(super) fn checkpointed(&mut self, op: u64, storage: &mut dyn Storage) {
+        if op >= self.dropped.0 {
+            let job = std::mem::take(&mut self.dropped.1);
+            self.log.in_background(job, storage);
+        }
+        self.checkpoint_when_due(storage);
     }
 
     /// Gives the partition to a member of a group, or to nobody. True when it is or will be so.

@@ -75,7 +75,12 @@ impl PartitionGroup {
         if self.stopping || self.unusable || self.unknown_losses().is_some() {
             return self.reply(Reply::refused(&origin, ErrorCode::TransientNotAccepted));
         }
-        if let Some(op) = self.owner_in_flight(&request) {
+        let awaited = if self.opened {
+            self.owner_in_flight(&request)
+        } else {
+            Some(0)
+        };
+        if let Some(op) = awaited {
             if self.waiting.len() >= self.config.waiting_max {
                 return self.reply(Reply::refused(&origin, ErrorCode::TransientNotAccepted));
             }
