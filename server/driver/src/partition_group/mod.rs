@@ -242,7 +242,8 @@ impl PartitionGroup {
     fn publish_counters(&self) {
         let state = &self.state;
         self.counters.set(
-            self.segments.count() as u64,
+            // A partition that has written nothing shows the segment it will write to.
+            self.segments.count().max(1) as u64,
             state.current_offset(),
             self.segments.size(),
             state.messages(),
