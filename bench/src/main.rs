@@ -1,0 +1,52 @@
+//! Measures a running server beside the floor of the same machine.
+//!
+//! Shared machines have no absolute speed: every row has a floor measured in the same run with the same bytes, the same
+//! number of connections and of outstanding requests, and is judged by its ratio to it. The server must be running; a
+//! bench never starts one.
+
+mod floor;
+mod latency;
+mod small_requests;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(
+    name = "iggy-bench",
+    version,
+    about = "Measures a running server beside the floor of the same machine."
+)]
+struct Arguments {
+    /// Server, with credentials
+    #[arg(long, global = true, default_value = "iggy://iggy:iggy@127.0.0.1:8090")]
+    connection_string: String,
+
+    /// Print JSON instead of a table
+    #[arg(long, global = true)]
+    json: bool,
+
+    #[command(subcommand)]
+    kind: Kind,
+}
+
+#[derive(Subcommand)]
+enum Kind {
+    /// One connection, one request at a time: what a small send costs beside a bare round trip
+    SmallRequests(small_requests::Arguments),
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match &arguments.kind {
+        Kind::SmallRequests(own) => small_requests::run(&arguments.connection_string, own, arguments.json).await,
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("iggy-bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
