@@ -256,6 +256,33 @@ async fn given_a_message_larger_than_the_reply_limit_should_come_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn given_many_large_reads_from_disk_should_give_their_memory_back() {
+    let world = World::with_topic(1).await;
+    let large = "x".repeat(1_000_000);
+    for _ in 0..24 {
+        world.send(0, &[&large]).await;
+    }
+    // The first messages are no longer in memory, and each read may reserve 8 MiB of what all reads share.
+    for _ in 0..40 {
+        let options = PollOptions {
+            count: 8,
+            max_bytes: 8 << 20,
+            ..PollOptions::default()
+        };
+        let first = PollingStrategy::first();
+        let reader = consumer("reader");
+        let polled = soon(
+            world
+                .client
+                .poll_messages(&world.stream, &world.topic, 0, &reader, &first, options),
+        )
+        .await
+        .unwrap();
+        assert!(!polled.messages.is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn given_a_wait_without_messages_should_end_empty() {
     let world = World::with_topic(1).await;
     let options = PollOptions::wait(IggyDuration::new(Duration::from_millis(200)));

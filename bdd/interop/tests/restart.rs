@@ -127,3 +127,11 @@ async fn given_a_group_member_should_go_on_after_a_restart() {
         .unwrap();
     assert_eq!(payloads(&rest), ["b"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn given_a_stop_right_after_the_ready_line_should_be_a_graceful_one() {
+    for _ in 0..5 {
+        let mut server = iggy_testkit::TestServer::start().await.unwrap();
+        server.stop().await.unwrap();
+    }
+}
