@@ -17,7 +17,7 @@ use crate::events::DiagnosticEvent;
 use crate::frame_buffer::FrameBuffer;
 use crate::session::{Bound, Intent};
 use crate::sign_in::{BindOutcome, SignInError, plain_read};
-use crate::transport;
+use crate::transport::{self, DialError};
 
 /// How long reading the roster may take.
 const ROSTER_LIMIT: Duration = Duration::from_secs(10);
@@ -116,17 +116,19 @@ impl Core {
     }
 
     async fn establish(&self, endpoint: &Endpoint) -> Result<Link, SignInError> {
-        let connection = self.dial(endpoint).await.map_err(SignInError::Retry)?;
+        let connection = self.dial(endpoint).await?;
         let (bound, fresh) = self.serve_session(&connection).await?;
         self.install_main(connection, endpoint.clone(), bound, fresh).await
     }
 
-    async fn dial(&self, endpoint: &Endpoint) -> Result<Arc<Connection>, IggyError> {
+    async fn dial(&self, endpoint: &Endpoint) -> Result<Arc<Connection>, SignInError> {
         match transport::dial(endpoint, &self.config).await {
             Ok(stream) => Ok(Connection::start(stream)),
-            Err(error) => {
+            Err(DialError::Tls(error)) => Err(SignInError::Final(error)),
+            Err(DialError::Unreachable(error)) => {
                 let message = format!("cannot connect to {endpoint}: {error}");
-                Err(IggyError::new(ErrorCode::CannotEstablishConnection, message).with_source(error))
+                let error = IggyError::new(ErrorCode::CannotEstablishConnection, message).with_source(error);
+                Err(SignInError::Retry(error))
             }
         }
     }
@@ -275,9 +277,13 @@ impl Core {
             )
         })?;
         let endpoint = Endpoint::new(node.ip.clone(), node.tcp);
-        let connection = tokio::time::timeout_at(deadline, self.dial(&endpoint))
+        let dialled = tokio::time::timeout_at(deadline, self.dial(&endpoint))
             .await
-            .map_err(|_| late())??;
+            .map_err(|_| late())?;
+        let connection = dialled.map_err(|(SignInError::Retry(error) | SignInError::Final(error))| {
+            let message = format!("node {replica} cannot be reached: {error}");
+            IggyError::new(ErrorCode::TransientNotAccepted, message).with_source(error)
+        })?;
         match tokio::time::timeout_at(deadline, self.bind(&connection, &bound))
             .await
             .map_err(|_| late())?
@@ -359,10 +365,8 @@ impl Core {
 
     /// Starts the heartbeat once.
     fn start_heartbeat(self: &Arc<Self>) {
-        if self.heartbeats.fetch_add(1, Ordering::AcqRel) == 0 {
+        if !self.heartbeat_runs.swap(true, Ordering::AcqRel) {
             tokio::spawn(crate::heartbeat::run(Arc::downgrade(self), self.ended.clone()));
-        } else {
-            self.heartbeats.store(1, Ordering::Release);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What every handle of a client shares: configuration, session, links, routes and lanes.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use iggy_protocol::reply::system::{ClusterMetadata, NodeRole};
@@ -77,7 +77,7 @@ pub struct Core {
     /// The next index of a producer id, and the session it counts in.
     pub producer_index: Mutex<(u64, u32)>,
     /// Whether the heartbeat runs.
-    pub heartbeats: AtomicU32,
+    pub heartbeat_runs: AtomicBool,
     /// Held by whoever connects or signs in; its backoff outlives attempts.
     pub connecting: tokio::sync::Mutex<Backoff>,
     links: Mutex<Links>,
@@ -95,7 +95,7 @@ impl Core {
             cursors: Mutex::default(),
             synced_groups: Mutex::default(),
             producer_index: Mutex::default(),
-            heartbeats: AtomicU32::new(0),
+            heartbeat_runs: AtomicBool::new(false),
             connecting: tokio::sync::Mutex::new(Backoff::of_connect(config.reconnection.interval)),
             links: Mutex::default(),
             config,

@@ -27,7 +27,18 @@ impl Core {
                 return Ok(route);
             }
             let mut last = None;
-            for link in self.candidates(main, deadline).await {
+            for replica in self.candidates(key) {
+                // A node that cannot be reached knows nothing; the next one is asked.
+                let link = match replica {
+                    None => main.clone(),
+                    Some(replica) => match self.link_to(replica, deadline).await {
+                        Ok(link) => link,
+                        Err(error) => {
+                            last = Some(error);
+                            continue;
+                        }
+                    },
+                };
                 match self.ask_route(&link, &bound, key, deadline).await {
                     Ok(route) => {
                         if let Some(route) = self.routes.merge(key, route, bound.epoch) {
@@ -52,26 +63,21 @@ impl Core {
         }
     }
 
-    /// The links to ask: the metadata primary first, then the other nodes by id.
-    async fn candidates(&self, main: Link, deadline: Instant) -> Vec<Link> {
+    /// The nodes to ask, one at a time: the one that refused as it no longer leads, as it knows a later view; then the
+    /// metadata primary, then the others by id. With one node, whoever is connected.
+    fn candidates(&self, key: &RouteKey) -> Vec<Option<u8>> {
         let Some(roster) = self.cluster() else {
-            return vec![main];
+            return vec![None];
         };
-        let primary = self.metadata_primary();
+        let (hint, primary) = (self.routes.hint(key), self.metadata_primary());
         let mut ids: Vec<_> = roster
             .nodes
             .iter()
             .filter(|node| node.tcp != 0)
-            .map(|node| node.replica_id)
+            .map(|node| Some(node.replica_id))
             .collect();
-        ids.sort_unstable_by_key(|id| (Some(*id) != primary, *id));
-        let mut links = Vec::with_capacity(ids.len());
-        for id in ids {
-            if let Ok(link) = self.link_to(id, deadline).await {
-                links.push(link);
-            }
-        }
-        if links.is_empty() { vec![main] } else { links }
+        ids.sort_unstable_by_key(|id| (*id != hint, *id != primary, *id));
+        ids
     }
 
     async fn ask_route(

@@ -24,6 +24,8 @@ struct Entry {
     stale: bool,
     /// Views below this are known to be over.
     floor: u32,
+    /// Who to ask first.
+    hint: Option<u8>,
     looked_up: u64,
 }
 
@@ -94,6 +96,7 @@ impl Routes {
                 epoch,
                 stale: false,
                 floor,
+                hint: None,
                 looked_up: clock,
             },
         );
@@ -113,8 +116,14 @@ impl Routes {
     pub fn refused_by_primary(&self, key: &RouteKey, view: u32) {
         if let Some(entry) = self.table().entries.get_mut(key) {
             entry.floor = entry.floor.max(view.saturating_add(1));
+            entry.hint = Some(entry.route.primary_replica);
             entry.stale = true;
         }
+    }
+
+    /// The node to ask first about a partition.
+    pub fn hint(&self, key: &RouteKey) -> Option<u8> {
+        self.table().entries.get(key)?.hint
     }
 
     /// The route is wrong: all spellings of the same history of the same partition are looked up again.

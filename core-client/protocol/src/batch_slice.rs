@@ -29,7 +29,7 @@ impl BatchSlice {
         HEADER_SIZE + self.body.len()
     }
 
-    /// Whether there is nothing in it; never so for a slice that [`slice`] returned.
+    /// Whether there is nothing in it; never so for one that [`slice()`] returned.
     pub fn is_empty(&self) -> bool {
         self.message_count == 0
     }
