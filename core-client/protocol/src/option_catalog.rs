@@ -235,7 +235,7 @@ pub const CATALOG: &[OptionSpec] = &[
         K::Uint32,
         D::U32(1024),
         AtCreate,
-        "Messages after which a partition writes to disk, 1..=16777216.",
+        "Messages a partition may hold before it writes them, 1..=16777216; a batch is never held longer than its own write.",
     ),
     option(
         "size_of_messages_required_to_save",
@@ -243,7 +243,7 @@ pub const CATALOG: &[OptionSpec] = &[
         K::Uint64,
         D::U64(1_048_576),
         AtCreate,
-        "Bytes after which a partition writes to disk, at most 1073741824.",
+        "Bytes a partition may hold before it writes them, at most 1073741824; a batch is never held longer than its own write.",
     ),
     option(
         "preallocate_segments",

@@ -105,6 +105,7 @@ pub fn settings_of(topic: &TopicSettings, partition_id: u32, partitions: u32) ->
     Settings {
         partition_id,
         segment_size: topic.segment_size,
+        preallocate: topic.preallocate_segments,
         durability: durability(topic.durability),
         consumer_offset_durability: durability(topic.consumer_offset_durability),
         message_expiry: topic.message_expiry,

@@ -13,9 +13,21 @@ pub struct PartitionCounters {
     pub size_bytes: AtomicU64,
     /// Messages that can be read.
     pub messages: AtomicU64,
+    /// Messages appended since the process started.
+    pub appended: AtomicU64,
+    /// Messages sent to consumers since the process started.
+    pub polled: AtomicU64,
 }
 
 impl PartitionCounters {
+    pub(crate) fn count_appended(&self, messages: u32) {
+        self.appended.fetch_add(messages.into(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_polled(&self, messages: u32) {
+        self.polled.fetch_add(messages.into(), Ordering::Relaxed);
+    }
+
     pub(crate) fn set(&self, segments: u64, current_offset: u64, size_bytes: u64, messages: u64) {
         // Each number stands for itself; readers show them to people.
         self.segments.store(segments, Ordering::Relaxed);

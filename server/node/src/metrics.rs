@@ -11,6 +11,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+use std::sync::atomic::Ordering;
 
 pub use page::{Access, Sampler, TokenCheck, serve};
 
@@ -47,6 +48,10 @@ pub struct Sample {
     pub clients: u64,
     /// Consumer groups of all topics.
     pub consumer_groups: u64,
+    /// Messages appended since the process started.
+    pub appended: u64,
+    /// Messages sent to consumers since the process started.
+    pub polled: u64,
 }
 
 /// Every metric of the node. Clones count into the same numbers.
@@ -144,6 +149,8 @@ impl Metrics {
     }
 
     fn record(&self, sample: &Sample) {
+        self.appended_messages.inner().store(sample.appended, Ordering::Relaxed);
+        self.polled_messages.inner().store(sample.polled, Ordering::Relaxed);
         let set = |gauge: &Gauge, value: u64| gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         set(&self.gauges.streams, sample.streams);
         set(&self.gauges.topics, sample.topics);

@@ -13,7 +13,7 @@ use iggy_driver::counters::PartitionCounters;
 use iggy_metadata::{Counters, Metadata, PartitionKey, Settings};
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -72,6 +72,7 @@ impl Node {
         let metadata = self.published.load();
         let counts = metadata.counts();
         let totals = self.counters.totals();
+        let [appended, polled] = self.counters.moved();
         Sample {
             streams: counts.streams.into(),
             topics: counts.topics.into(),
@@ -82,6 +83,8 @@ impl Node {
             users: counts.users.into(),
             clients: self.connections.len() as u64,
             consumer_groups: counts.groups.into(),
+            appended,
+            polled,
         }
     }
 }
@@ -96,6 +99,8 @@ pub fn wall_micros() -> u64 {
 #[derive(Default)]
 pub struct CounterTable {
     partitions: RwLock<HashMap<PartitionKey, Arc<PartitionCounters>>>,
+    /// What deleted partitions had appended and sent: totals never fall.
+    gone: [AtomicU64; 2],
 }
 
 impl CounterTable {
@@ -107,10 +112,27 @@ impl CounterTable {
 
     /// Forgets a deleted partition.
     pub fn forget(&self, key: &PartitionKey) {
-        self.partitions
+        let removed = self
+            .partitions
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .remove(key);
+        if let Some(removed) = removed {
+            for (gone, counted) in self.gone.iter().zip([&removed.appended, &removed.polled]) {
+                gone.fetch_add(counted.load(Ordering::Relaxed), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Messages appended and messages sent to consumers since the process started.
+    pub fn moved(&self) -> [u64; 2] {
+        let partitions = self.partitions.read().unwrap_or_else(PoisonError::into_inner);
+        let mut moved = [&self.gone[0], &self.gone[1]].map(|gone| gone.load(Ordering::Relaxed));
+        for counters in partitions.values() {
+            moved[0] += counters.appended.load(Ordering::Relaxed);
+            moved[1] += counters.polled.load(Ordering::Relaxed);
+        }
+        moved
     }
 
     /// Sums over all partitions.

@@ -30,6 +30,8 @@ pub struct Settings {
     pub partition_id: u32,
     /// Most bytes of a segment, unless one batch alone is larger. 1 MiB to 1 GiB.
     pub segment_size: u64,
+    /// Whether the space of a segment is set aside when it is started.
+    pub preallocate: bool,
     /// What the acknowledgement of a send promises.
     pub durability: Durability,
     /// What the acknowledgement of an offset write promises.

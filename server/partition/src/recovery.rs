@@ -122,8 +122,7 @@ pub fn recover(
         }
     }
     let (found, mut open) = find_segments(image, directory, end)?;
-    let durable_names = settings.is_persisted();
-    let (mut segments, steps) = Segments::new(directory, found, settings.segment_size, durable_names, numbers);
+    let (mut segments, steps) = Segments::new(directory, found, settings, numbers);
     open.extend(steps);
     if let (Some(file), Some(end)) = (segments.active_file(), end) {
         open.extend([Step::Truncate { file, length: end.size }, Step::Sync(vec![file])]);

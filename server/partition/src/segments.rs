@@ -3,6 +3,7 @@
 //! Positions are decided when a batch is proposed, before it is written, so that many writes can be in flight. What is
 //! readable is decided by the replicated state, not here.
 
+use crate::Settings;
 use crate::index::Index;
 use bytes::Bytes;
 use iggy_journal::{BodyLocation, FileNumbers};
@@ -25,6 +26,8 @@ pub struct Segments {
     all: Vec<Segment>,
     active: Option<FileId>,
     segment_size: u64,
+    /// Bytes to set aside for a new segment.
+    reserve: Option<u64>,
     /// Whether a new segment's name must be durable before anything in it counts.
     durable_names: bool,
 }
@@ -72,13 +75,8 @@ pub(crate) fn index_path(directory: &str, base_offset: u64) -> String {
 
 impl Segments {
     /// The segments that recovery found, in the order of their offsets, and the steps that open the last one.
-    pub fn new(
-        directory: &str,
-        segments: Vec<Segment>,
-        segment_size: u64,
-        durable_names: bool,
-        numbers: &mut FileNumbers,
-    ) -> (Self, Job) {
+    pub fn new(directory: &str, segments: Vec<Segment>, settings: &Settings, numbers: &mut FileNumbers) -> (Self, Job) {
+        let reserve = settings.preallocate.then_some(settings.segment_size);
         let mut job = Vec::new();
         let active = segments.last().map(|last| {
             let file = numbers.take();
@@ -87,6 +85,7 @@ impl Segments {
                 path: log_path(directory, last.base_offset),
                 create: true,
             });
+            job.extend(reserve.map(|length| Step::Reserve { file, length }));
             file
         });
         (
@@ -94,8 +93,9 @@ impl Segments {
                 directory: directory.to_owned(),
                 all: segments,
                 active,
-                segment_size,
-                durable_names,
+                segment_size: settings.segment_size,
+                reserve,
+                durable_names: settings.is_persisted(),
             },
             job,
         )
@@ -177,6 +177,7 @@ impl Segments {
             path: log_path(&self.directory, base_offset),
             create: true,
         });
+        steps.extend(self.reserve.map(|length| Step::Reserve { file, length }));
         if self.durable_names {
             steps.push(Step::SyncDirectory(self.directory.clone()));
         }

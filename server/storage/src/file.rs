@@ -5,6 +5,8 @@
 
 use crate::{Completion, FileId, IoToken, Job, LaneId, Step, Storage, StorageError};
 use bytes::{Bytes, BytesMut};
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
 use std::collections::{HashMap, VecDeque};
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, Seek, SeekFrom, Write};
@@ -200,6 +202,7 @@ impl Shared {
                     .map_err(|error| StorageError::io("truncate", file.path.display(), &error))?;
             }
             Step::Rewrite { file, offset, length } => self.open(file)?.rewrite(offset, length)?,
+            Step::Reserve { file, length } => self.open(file)?.reserve(length)?,
             Step::Sync(files) => self.sync(&files)?,
         }
         Ok(None)
@@ -313,6 +316,13 @@ impl OpenFile {
         Ok(())
     }
 
+    fn reserve(&self, length: u64) -> Result<(), StorageError> {
+        match rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, length) {
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            Err(error) => Err(StorageError::io("reserve space", self.path.display(), &error.into())),
+        }
+    }
+
     fn sync(&self) -> Result<(), StorageError> {
         self.file.sync_data().map_err(|error| {
             self.poisoned.store(true, Ordering::Release);
@@ -385,6 +395,31 @@ mod tests {
         let done = wait(&mut storage, &notified, 202);
         assert!(done.iter().map(|completion| completion.token.0).is_sorted());
         assert_eq!(done.last().unwrap().result.as_ref().unwrap()[0].as_ref(), [199; 5]);
+    }
+
+    #[test]
+    fn given_reserved_space_when_looked_at_should_not_lengthen_the_file() {
+        let root = tempfile::tempdir().unwrap();
+        let (mut storage, notified) = storage(root.path());
+        let file = FileId(1);
+        let job = vec![
+            Step::Open {
+                file,
+                path: "f".into(),
+                create: true,
+            },
+            Step::Reserve { file, length: 1 << 20 },
+            Step::Write {
+                file,
+                offset: 0,
+                pieces: vec![Bytes::from_static(b"x")],
+            },
+        ];
+        storage.submit(LaneId(1), IoToken(1), job);
+        assert!(wait(&mut storage, &notified, 1)[0].result.is_ok());
+        let metadata = std::fs::metadata(root.path().join("f")).unwrap();
+        assert_eq!(metadata.len(), 1);
+        assert!(std::os::unix::fs::MetadataExt::blocks(&metadata) * 512 >= 1 << 20);
     }
 
     #[test]

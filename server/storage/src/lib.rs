@@ -89,6 +89,14 @@ pub enum Step {
         /// Bytes.
         length: u64,
     },
+    /// Sets aside disk space for the first `length` bytes of a file, without changing its length. A file system that
+    /// cannot is left alone.
+    Reserve {
+        /// Open file.
+        file: FileId,
+        /// Bytes to set aside.
+        length: u64,
+    },
     /// Makes the content and length of these files durable, side by side.
     Sync(Vec<FileId>),
     /// Renames a file, replacing the target.

@@ -58,6 +58,7 @@ impl PartitionGroup {
         let outcome = match (&pending.body, batch_header(&pending.body)) {
             (Body::Batch { header: bytes, frames }, Some(batch)) => {
                 let base_offset = batch.base_offset.get();
+                self.counters.count_appended(batch.message_count.get());
                 self.tail.push(StoredBatch {
                     base_offset,
                     last_offset: base_offset + u64::from(batch.message_count.get()) - 1,

@@ -296,6 +296,7 @@ impl PartitionGroup {
 
     fn answer(&mut self, now: Now, origin: &Origin, served: Served, gathered: Gathered, storage: &mut dyn Storage) {
         let last_offset = gathered.last_offset;
+        self.counters.count_polled(gathered.messages);
         let next_offset = gathered.next_offset();
         let reply = self.poll_reply(origin, &served, gathered.messages, gathered.pieces, next_offset);
         match last_offset.filter(|_| served.poll.commit) {
