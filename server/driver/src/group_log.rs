@@ -11,6 +11,7 @@ use bytes::Bytes;
 use iggy_consensus::{
     Barrier, Body, Effect, Effects, FenceReason, Input, LogEnd, Now, Prepare, PrepareHeader, Proposal, Refusal, Replica,
 };
+use iggy_journal::planted::{self, Bug};
 use iggy_journal::{BodyLocation, BootId, Checkpoint, FileNumbers, Journal};
 use iggy_storage::{Completion, FileId, IoToken, Job, LaneId, Storage, StorageError};
 use std::collections::{BTreeMap, BTreeSet};
@@ -249,12 +250,9 @@ impl GroupLog {
             (Intent::Open, Err(error)) => vec![LogEvent::OpenFailed(error)],
             (Intent::Append { token, barrier, files }, Ok(_)) => self.written(now, token, barrier, files, storage),
             (Intent::Append { token, .. }, Err(error)) => self.failed(now, &[token], &error),
-            (Intent::Sync { tokens, .. }, Ok(_)) => {
-                self.syncing = false;
-                let events = self.held(now, &tokens);
-                self.sync(storage);
-                self.close_retired(self.journal.superblock().checkpoint.op, storage);
-                events
+            (Intent::Sync { tokens, .. }, Ok(_)) => self.synced(now, &tokens, storage),
+            (Intent::Sync { tokens, .. }, Err(_)) if planted::has(Bug::IgnoreFailedSync) => {
+                self.synced(now, &tokens, storage)
             }
             (Intent::Sync { tokens, .. }, Err(error)) => self.failed(now, &tokens, &error),
             (Intent::Checkpoint { op, files }, Ok(_)) => {
@@ -287,6 +285,7 @@ impl GroupLog {
     ) -> Vec<LogEvent> {
         self.dirty.extend(files);
         match barrier {
+            Barrier::Sync if planted::has(Bug::AckBeforeSync) => self.held(now, &[token]),
             Barrier::None => self.held(now, &[token]),
             Barrier::Sync => {
                 self.unsynced.push(token);
@@ -306,6 +305,14 @@ impl GroupLog {
         let files: Vec<FileId> = std::mem::take(&mut self.dirty).into_iter().collect();
         let job = vec![iggy_storage::Step::Sync(files.clone())];
         self.submit(storage, Lane::Sync, Intent::Sync { tokens, files }, job);
+    }
+
+    fn synced(&mut self, now: Now, tokens: &[IoToken], storage: &mut dyn Storage) -> Vec<LogEvent> {
+        self.syncing = false;
+        let events = self.held(now, tokens);
+        self.sync(storage);
+        self.close_retired(self.journal.superblock().checkpoint.op, storage);
+        events
     }
 
     fn held(&mut self, now: Now, tokens: &[IoToken]) -> Vec<LogEvent> {
@@ -370,7 +377,13 @@ impl GroupLog {
         self.rotated_at = None;
         self.checkpointing = true;
         let files = self.unsynced_files();
+        if planted::has(Bug::CheckpointTakesFiles) {
+            self.dirty.clear();
+        }
         let mut job = vec![iggy_storage::Step::Sync(files.clone())];
+        if planted::has(Bug::CheckpointBeforeSync) {
+            job.clear();
+        }
         job.extend(
             self.journal
                 .checkpoint(checkpoint_at(at), Bytes::from(state), &mut self.numbers),

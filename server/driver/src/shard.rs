@@ -9,6 +9,7 @@ use crate::partition_group::{Expiry, Notice, PartitionConfig, PartitionGroup, di
 use crate::request::{Answer, Origin, PartitionRequest, Reply, Ticket};
 use iggy_consensus::Now;
 use iggy_journal::Loss;
+use iggy_journal::planted::{self, Bug};
 use iggy_metadata::model::topic::History;
 use iggy_metadata::{Change, PartitionKey, RequestKey};
 use iggy_partition::operation::Member;
@@ -360,7 +361,11 @@ impl<S: Storage> Shard<S> {
                 group: id, generation, ..
             } => group.retire_group(now, *id, *generation, storage),
             Order::Truncate { before, .. } => {
-                group.state().truncated_before >= *before || group.truncate(now, *before, storage)
+                let done = match planted::has(Bug::CutAgain) {
+                    true => group.state().log_start,
+                    false => group.state().truncated_before,
+                };
+                done >= *before || group.truncate(now, *before, storage)
             }
             Order::Open { .. }
             | Order::BeginHistory { .. }

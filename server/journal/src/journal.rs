@@ -1,5 +1,6 @@
 //! The writing side: which steps put a prepare, a checkpoint or a superblock on disk.
 
+use crate::planted::{self, Bug};
 use crate::record::{BodyLocation, encode};
 use crate::recover::store_again;
 use crate::superblock::{BootId, Checkpoint, SUPERBLOCK_LEN, Superblock};
@@ -128,14 +129,15 @@ impl Journal {
         self.length = 0;
         self.files.active = numbers.take();
         self.rotated_to = Some(self.generation);
-        vec![
-            Step::Open {
-                file: self.files.active,
-                path: journal_path(&self.directory, self.generation),
-                create: true,
-            },
-            Step::SyncDirectory(self.directory.clone()),
-        ]
+        let mut job = vec![Step::Open {
+            file: self.files.active,
+            path: journal_path(&self.directory, self.generation),
+            create: true,
+        }];
+        if !planted::has(Bug::ForgetDirectorySync) {
+            job.push(Step::SyncDirectory(self.directory.clone()));
+        }
+        job
     }
 
     /// Makes `state` the checkpoint at `at.op`, which is at or after the end of the generation that was left, and
@@ -165,6 +167,9 @@ impl Journal {
             Step::Close(file),
             Step::SyncDirectory(self.directory.clone()),
         ];
+        if planted::has(Bug::RemoveBeforeCheckpoint) {
+            job.push(Step::Remove(checkpoint_path(&self.directory, replaced)));
+        }
         job.extend(self.write_superblock());
         if replaced != 0 && replaced != at.op {
             job.push(Step::Remove(checkpoint_path(&self.directory, replaced)));
@@ -194,7 +199,12 @@ impl Journal {
 
     fn write_superblock(&mut self) -> Job {
         self.superblock.sequence += 1;
-        let file = self.files.superblocks[(self.superblock.sequence % 2) as usize];
+        let copy = if planted::has(Bug::OneSuperblock) {
+            0
+        } else {
+            self.superblock.sequence % 2
+        };
+        let file = self.files.superblocks[copy as usize];
         let pieces = vec![Bytes::from(self.superblock.encode())];
         vec![
             Step::Write {

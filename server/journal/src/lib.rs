@@ -18,6 +18,7 @@
 //! memory of a node that has since lost power, and then it reports the loss.
 
 mod journal;
+pub mod planted;
 mod record;
 mod recover;
 mod superblock;

@@ -1,6 +1,7 @@
 //! The reading side: what a directory says happened, as a pure function.
 
 use crate::journal::{FileNumbers, Journal};
+use crate::planted::{self, Bug};
 use crate::record::{BodyLocation, Decoded, decode, find};
 use crate::superblock::{BootId, Superblock};
 use crate::{CHECKPOINT_LEN_MAX, GENERATION_LEN_MAX, checkpoint_path, journal_path, superblock_path};
@@ -158,7 +159,7 @@ pub fn recover(
         }),
         None => None,
     };
-    if loss.is_some() {
+    if loss.is_some() && !planted::has(Bug::SilentLoss) {
         superblock.state.history += 1;
     }
 
@@ -183,15 +184,16 @@ pub fn recover(
         open.extend(store_again(file, 0, length));
         open.push(Step::Close(file));
     }
+    let length = match planted::has(Bug::KeepTornTail) {
+        true => at(directory, image.length(&journal_path(directory, active)))?.unwrap_or_default(),
+        false => scan.length,
+    };
     let replaced = leftovers(image, directory, &superblock)?;
-    let (mut journal, steps) = Journal::open(directory, superblock, active, scan.length, numbers);
+    let (mut journal, steps) = Journal::open(directory, superblock, active, length, numbers);
     open.extend(steps);
     let file = journal.files().active;
-    open.push(Step::Truncate {
-        file,
-        length: scan.length,
-    });
-    open.extend(store_again(file, 0, scan.length));
+    open.push(Step::Truncate { file, length });
+    open.extend(store_again(file, 0, length));
     open.extend(parents(directory).map(Step::SyncDirectory));
     if !is_fresh {
         // The copy that was read may be on no disk yet, and marking overwrites the one before it.
@@ -215,6 +217,7 @@ pub fn recover(
 /// Steps that bring bytes which were read to the device, whatever earlier syncs of the file said. A sync that failed may
 /// have left bytes in memory that the kernel no longer means to write, and that the next sync would pass over.
 pub fn store_again(file: FileId, offset: u64, length: u64) -> [Step; 2] {
+    let length = if planted::has(Bug::BelieveFreshSync) { 0 } else { length };
     [Step::Rewrite { file, offset, length }, Step::Sync(vec![file])]
 }
 
@@ -394,6 +397,7 @@ impl Scan {
                     break;
                 }
                 if let Body::InSegment(location) = &body
+                    && !planted::has(Bug::SkipBatchCheck)
                     && !at(path, verify(&header, location))?
                 {
                     break;

@@ -111,6 +111,12 @@ impl Index {
         bytes
     }
 
+    /// Reads an index file of any segment; for [`Bug::TrustIndex`](iggy_journal::planted::Bug::TrustIndex) alone.
+    pub(crate) fn decode_any(bytes: &[u8]) -> Option<Self> {
+        let (head, _) = Head::read_from_prefix(bytes).ok()?;
+        Self::decode(bytes, head.base_offset.get(), head.size.get())
+    }
+
     /// Reads an index file; `None` unless it is whole and fits a segment of `size` bytes from `base_offset`.
     pub fn decode(bytes: &[u8], base_offset: u64, size: u64) -> Option<Self> {
         let (head, rest) = Head::read_from_prefix(bytes).ok()?;

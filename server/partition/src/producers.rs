@@ -80,6 +80,11 @@ impl Producers {
         }
     }
 
+    /// Whether no producer is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.producers.is_empty()
+    }
+
     /// Remembers a committed batch.
     pub fn record(&mut self, section: ProducerSection, count: u32, base_offset: u64, now: u64) {
         let producer = self.producers.entry(section.producer_id);

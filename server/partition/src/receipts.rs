@@ -111,6 +111,11 @@ impl Receipts {
         }
     }
 
+    /// Whether nothing is kept.
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty()
+    }
+
     /// Whether receipts of this session are kept.
     pub fn knows(&self, member: Member) -> bool {
         self.sessions

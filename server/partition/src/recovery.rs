@@ -10,6 +10,7 @@ use crate::segments::{Segment, Segments, index_path, log_path};
 use crate::state::{LogPosition, PartitionState, SnapshotError};
 use bytes::BytesMut;
 use iggy_consensus::{PrepareHeader, VsrState};
+use iggy_journal::planted::{self, Bug};
 use iggy_journal::{BodyLocation, FileNumbers, Policy, Record, Recovered, store_again};
 use iggy_protocol::batch::{BatchError, BatchHeader, BatchView};
 use iggy_protocol::limits::{HEADER_SIZE, MAX_RECORD_BYTES};
@@ -128,6 +129,9 @@ pub fn recover(
         open.extend([Step::Truncate { file, length: end.size }, Step::Sync(vec![file])]);
     }
     // Since the checkpoint nobody may have synced them, sealed or not, and from now on they count as stored.
+    if planted::has(Bug::TrustSealedSegments) {
+        journaled.clear();
+    }
     for (segment, range) in journaled {
         let file = numbers.take();
         open.push(Step::Open {
@@ -248,13 +252,13 @@ fn find_segments(
             }
             _ => {
                 job.push(Step::Remove(log_path(directory, base_offset)));
-                job.push(Step::Remove(index_path(directory, base_offset)));
+                job.extend(stale_index(directory, base_offset));
                 continue;
             }
         };
         if end.is_some_and(|end| base_offset == end.segment) {
             // It may have been longer and sealed once: an index of that time must not be taken for one of what follows.
-            job.push(Step::Remove(index_path(directory, base_offset)));
+            job.extend(stale_index(directory, base_offset));
         }
         segments.push(Segment {
             base_offset,
@@ -274,11 +278,16 @@ fn find_segments(
     Ok((segments, job))
 }
 
+fn stale_index(directory: &str, base_offset: u64) -> Option<Step> {
+    (!planted::has(Bug::TrustIndex)).then(|| Step::Remove(index_path(directory, base_offset)))
+}
+
 fn sealed(image: &dyn Image, directory: &str, base_offset: u64, size: u64) -> Result<Index, RecoverError> {
     let path = index_path(directory, base_offset);
     // Whatever is wrong with an index, the segment itself knows better.
     let kept = image.read_all(&path, 1 << 30).ok().flatten();
-    match kept.and_then(|bytes| Index::decode(&bytes, base_offset, size)) {
+    let trusted = |bytes: &[u8]| Index::decode_any(bytes).filter(|_| planted::has(Bug::TrustIndex));
+    match kept.and_then(|bytes| trusted(&bytes).or_else(|| Index::decode(&bytes, base_offset, size))) {
         Some(index) => Ok(index),
         None => walk(image, directory, base_offset, size),
     }

@@ -4,6 +4,7 @@ use crate::operation::{ConsumerKey, Member, PartitionOperation};
 use crate::producers::Producers;
 use crate::receipts::{Outcome, Receipt, Receipts};
 use iggy_consensus::PrepareHeader;
+use iggy_journal::planted::{self, Bug};
 use iggy_protocol::batch::BatchHeader;
 use iggy_protocol::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
@@ -68,6 +69,22 @@ pub struct LogPosition {
 impl PartitionState {
     /// The bytes of a checkpoint; `end` is where the log ends at the same position.
     pub fn snapshot(&self, end: Option<LogPosition>) -> Vec<u8> {
+        if planted::has(Bug::ForgetReceipts) && !self.receipts.is_empty() {
+            let receipts = Receipts::default();
+            return Self {
+                receipts,
+                ..self.clone()
+            }
+            .snapshot(end);
+        }
+        if planted::has(Bug::ForgetProducers) && !self.producers.is_empty() {
+            let producers = Producers::default();
+            return Self {
+                producers,
+                ..self.clone()
+            }
+            .snapshot(end);
+        }
         rmp_serde::to_vec(&(FORMAT, end, self)).expect("plain data always encodes")
     }
 

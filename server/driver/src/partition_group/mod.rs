@@ -15,6 +15,7 @@ use crate::counters::PartitionCounters;
 use crate::group_log::{GroupLog, LogEvent};
 use crate::request::{Origin, PartitionRequest, Reply};
 use iggy_consensus::{FenceReason, GroupId, LogEnd, Now, Replica, ReplicaConfig, VsrState};
+use iggy_journal::planted::{self, Bug};
 use iggy_journal::{BootId, FileNumbers, Loss, Policy};
 use iggy_metadata::PartitionKey;
 use iggy_metadata::model::topic::History;
@@ -184,7 +185,7 @@ impl PartitionGroup {
             applied_end,
             counters,
             dropped: (found.log.end.op, found.dropped),
-            opened: false,
+            opened: planted::has(Bug::AnswerBeforeOpen),
             stopping: false,
             finishing: false,
             unusable: false,

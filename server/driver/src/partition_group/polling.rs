@@ -4,6 +4,7 @@ use super::{Notice, PartitionGroup};
 use crate::request::{Answer, Origin, Poll, Reply};
 use bytes::{Bytes, BytesMut};
 use iggy_consensus::Now;
+use iggy_journal::planted::{self, Bug};
 use iggy_partition::index::GRANULARITY;
 use iggy_partition::operation::ConsumerKey;
 use iggy_partition::read::{Gathered, Limits};
@@ -158,6 +159,7 @@ impl PartitionGroup {
     fn written(&self, span: Span) -> Option<Span> {
         let end = self.applied_end?;
         let available = match span.base_offset.cmp(&end.segment) {
+            _ if planted::has(Bug::ReadUnwritten) => span.available,
             Ordering::Less => span.available,
             Ordering::Equal => span.available.min(end.size.saturating_sub(span.position)),
             Ordering::Greater => 0,

@@ -4,6 +4,7 @@
 
 use super::PartitionGroup;
 use iggy_consensus::Now;
+use iggy_journal::planted::{self, Bug};
 use iggy_partition::operation::{Member, PartitionOperation, TRUNCATE_PREFIX};
 use iggy_protocol::operation::Operation;
 use iggy_storage::Storage;
@@ -54,7 +55,9 @@ impl PartitionGroup {
     /// names batches in them, and without them a restart could not tell a dropped batch from a lost one.
     pub(super) fn remove_dropped(&mut self, storage: &mut dyn Storage) {
         let job = self.segments.remove_before(self.state.log_start);
-        if !job.is_empty() {
+        if planted::has(Bug::RemoveNamedSegments) {
+            self.log.in_background(job, storage);
+        } else if !job.is_empty() {
             self.dropped.0 = self.applied.op;
             self.dropped.1.extend(job);
             self.log.want_checkpoint(storage);

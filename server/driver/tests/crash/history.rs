@@ -63,8 +63,12 @@ pub struct History {
     last_read: Option<Reply>,
     numbers: [u64; CLIENTS],
     producer: (u16, u32),
-    /// Whether a disk fault was injected: the partition may then refuse to go on.
-    pub faulty: bool,
+    /// Losses known when the producer took its epoch.
+    producer_losses: u64,
+    /// Whether a disk fault was injected in this life: the partition may then refuse to go on.
+    faulty: bool,
+    /// What was applied when the partition fenced itself; nothing after it may be acknowledged in this life.
+    fenced_at: Option<u64>,
     /// Everything that came out, for comparison with another run of the seed.
     pub trace: u64,
 }
@@ -101,7 +105,9 @@ impl History {
             last_read: None,
             numbers: [0; CLIENTS],
             producer: (0, 0),
+            producer_losses: 0,
             faulty: false,
+            fenced_at: None,
             trace: 0,
         }
     }
@@ -198,8 +204,13 @@ impl History {
                     self.node().shard.order(now, order, &disk);
                 }
                 Output::Event(PartitionEvent::Refused(_, error)) => return Err(format!("recovery refused: {error}")),
-                Output::Event(PartitionEvent::Trouble(_, text)) if !self.faulty => {
-                    return Err(format!("trouble without a fault: {text}"));
+                Output::Event(PartitionEvent::Trouble(_, text)) => {
+                    if !self.faulty {
+                        return Err(format!("trouble without a fault: {text}"));
+                    }
+                    if text.starts_with("takes no more writes") {
+                        self.fenced_at = self.state(|state| state.op);
+                    }
                 }
                 _ => {}
             }
@@ -209,7 +220,13 @@ impl History {
 
     fn replied(&mut self, reply: Reply) -> Result<(), Broken> {
         match self.asked.remove(&reply.ticket.0) {
-            Some(Asked::Request(index)) => self.oracle.answered(index, &reply, self.known.losses),
+            Some(Asked::Request(index)) => {
+                let after_fence = |at: u64| reply.header.committed == 1 && reply.header.op.get() > at;
+                if self.fenced_at.is_some_and(after_fence) {
+                    return Err(format!("request {index} was acknowledged by a fenced partition"));
+                }
+                self.oracle.answered(index, &reply, self.known.losses)
+            }
             Some(Asked::Read) => {
                 self.saw(&reply)?;
                 self.last_read = Some(reply);
@@ -233,6 +250,10 @@ impl History {
     /// Ends this life. With the power go the unsynced bytes and the boot.
     pub fn die(&mut self, death: Death) {
         self.node = None;
+        self.faulty = false;
+        self.fenced_at = None;
+        self.disk.fail_next_sync(0);
+        self.disk.fill_after(None);
         self.asked.clear();
         self.oracle.died();
         match death {
@@ -242,6 +263,27 @@ impl History {
                 self.boot += 1;
             }
         }
+    }
+
+    /// Ends this life in one of the two ways.
+    pub fn die_either_way(&mut self) {
+        let crash = self.random.random();
+        self.die(if crash { Death::Crash } else { Death::Power });
+    }
+
+    /// Lets a sync fail, or the disk run full.
+    pub fn hurt(&mut self) {
+        self.faulty = true;
+        if self.random.random() {
+            self.disk.fail_next_sync(1);
+        } else {
+            self.disk.fill_after(Some(self.random.random_range(0..3_000)));
+        }
+    }
+
+    /// Whether the disk died or was hurt, so that not everything can be asked of the node.
+    pub fn is_impaired(&self) -> bool {
+        self.faulty || self.disk.is_dead()
     }
 
     /// Reads the whole log and all offsets and holds them against what clients were told.
@@ -277,7 +319,7 @@ impl History {
     /// As [`inspect`](Self::inspect), unless the disk dies meanwhile.
     pub fn inspect_unless_dead(&mut self) -> Result<(), Broken> {
         let result = self.inspect();
-        if self.disk.is_dead() { Ok(()) } else { result }
+        if self.is_impaired() { Ok(()) } else { result }
     }
 
     fn read(&mut self, strategy: PollingStrategy, count: u32) -> Result<Reply, Broken> {
@@ -350,6 +392,11 @@ impl History {
 
     /// The producer's next batch, or its last one again until that is confirmed.
     fn send_idempotent(&mut self) -> Result<(), Broken> {
+        if self.producer_losses != self.known.losses {
+            // What it was told may be gone: it begins anew.
+            self.producer_losses = self.known.losses;
+            self.producer = (self.producer.0 + 1, 0);
+        }
         let newest = self
             .oracle
             .requests
@@ -357,7 +404,8 @@ impl History {
             .rposition(|request| request.client == IDEMPOTENT && matches!(request.kind, Kind::Send(_)));
         let settled = newest.is_none_or(|index| matches!(self.oracle.requests[index].status, Status::Acked(_)));
         match newest {
-            Some(index) if !settled => {
+            // Now and then one that was confirmed comes again as well, from a client that does not remember.
+            Some(index) if self.producer.1 > 0 && (!settled || self.random.random_ratio(1, 4)) => {
                 if self.oracle.requests[index].status == Status::InFlight {
                     return Ok(());
                 }
@@ -424,12 +472,14 @@ impl History {
             number: self.numbers[client],
             kind,
             status: Status::Unknown,
+            open: 0,
             never_written: true,
         });
         self.give_request(self.oracle.requests.len() - 1)
     }
 
-    fn resend(&mut self) -> Result<(), Broken> {
+    /// Asks again for one of the newest requests, whatever was answered.
+    pub fn resend(&mut self) -> Result<(), Broken> {
         let count = self.oracle.requests.len();
         if count == 0 {
             return Ok(());
@@ -440,6 +490,7 @@ impl History {
 
     pub fn give_request(&mut self, index: usize) -> Result<(), Broken> {
         let request = &mut self.oracle.requests[index];
+        request.open += 1;
         let (client, number, kind) = (request.client, request.number, request.kind);
         if matches!(request.status, Status::Unknown | Status::Refused) {
             request.status = Status::InFlight;
@@ -485,7 +536,10 @@ impl History {
         let (start, end) = self
             .state(|state| (state.log_start, state.next_offset))
             .unwrap_or_default();
-        let before = self.random.random_range(start..=end);
+        let before = match self.random.random() {
+            true => end,
+            false => self.random.random_range(start..=end),
+        };
         self.oracle.truncated_before = self.oracle.truncated_before.max(before);
         self.oracle.may_start_at = self.oracle.may_start_at.max(before);
         self.order(Order::Truncate { key: KEY, before })

@@ -54,6 +54,8 @@ pub struct Request {
     pub number: u64,
     pub kind: Kind,
     pub status: Status,
+    /// Times it was asked and not answered yet.
+    pub open: usize,
     /// Never in doubt: every answer so far said that nothing was written.
     pub never_written: bool,
 }
@@ -67,6 +69,8 @@ pub struct Oracle {
     /// Where the metadata ordered the log to be cut, and up to where it may be cut at all.
     pub truncated_before: u64,
     pub may_start_at: u64,
+    /// Losses known.
+    pub losses: u64,
     /// Newest owner generation ordered.
     pub generation: u64,
 }
@@ -85,9 +89,10 @@ impl Oracle {
     /// The process has died: whoever waited was told nothing.
     pub fn died(&mut self) {
         for request in &mut self.requests {
+            request.never_written &= request.open == 0;
+            request.open = 0;
             if request.status == Status::InFlight {
                 request.status = Status::Unknown;
-                request.never_written = false;
             }
         }
     }
@@ -101,6 +106,11 @@ impl Oracle {
         messages: Durability,
         offsets: Durability,
     ) -> Result<(), Broken> {
+        if losses > self.losses {
+            self.losses = losses;
+            // An order to cut meant what is gone, not what will stand there.
+            self.may_start_at = self.may_start_at.min(next_offset);
+        }
         for (index, request) in self.requests.iter_mut().enumerate() {
             let Status::Acked(ack) = &request.status else { continue };
             if ack.op <= end && ack.losses == losses {
@@ -139,6 +149,7 @@ impl Oracle {
     pub fn answered(&mut self, index: usize, reply: &Reply, losses: u64) -> Result<(), Broken> {
         let newest = self.newest_applied(self.requests[index].client);
         let request = &mut self.requests[index];
+        request.open -= 1;
         let header = &reply.header;
         if header.committed == 1 {
             let ack = Ack {
@@ -168,6 +179,8 @@ impl Oracle {
                 request.status = Status::Unknown;
                 request.never_written &= code == ErrorCode::RequestTooOld;
             }
+            // The same request, asked twice, still waits.
+            _ if request.open > 0 => {}
             _ if request.never_written => request.status = Status::Refused,
             _ => request.status = Status::Unknown,
         }
