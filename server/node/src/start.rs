@@ -26,7 +26,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::LocalSet;
 use tokio_util::sync::CancellationToken;
@@ -148,8 +148,9 @@ async fn serve(
     set_limits(&node).await?;
     let metrics_address = start_metrics(&node, &stop).await?;
     tokio::task::spawn_local(housekeeping::run(Arc::clone(&node), stop.clone()));
+    let mut signals = StopSignals::new()?;
     announce(tcp_address, metrics_address)?;
-    wait_for_signal().await?;
+    signals.received().await;
     shut_down(&node, threads, &stop).await
 }
 
@@ -365,14 +366,26 @@ fn announce(tcp: Option<SocketAddr>, metrics: Option<SocketAddr>) -> std::io::Re
     output.flush()
 }
 
-async fn wait_for_signal() -> std::io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+/// The signals that stop a node. Made before the node says that it is ready: from then on a stop is a graceful one.
+struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
     }
-    Ok(())
+
+    async fn received(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }
 
 /// Takes no more connections and requests, leaves everything on disk, and gives up at the deadline.

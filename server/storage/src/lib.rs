@@ -4,7 +4,7 @@
 //! with that token. Nothing here is `async`, so that a thread pool, `io_uring` and a simulated disk fit the same
 //! trait and every interleaving can be replayed from a seed.
 //!
-//! * [`file`] keeps files in a directory, with a bounded pool of threads.
+//! * [`mod@file`] keeps files in a directory, with a bounded pool of threads.
 //! * [`memory`] keeps them in memory, and can crash (written bytes survive) or lose power (only synced bytes are sure
 //!   to survive), the two ways a node dies.
 //! * [`image`] is how recovery reads: a directory as it lies, without opening anything for writing.

@@ -236,6 +236,9 @@ impl PartitionGroup {
         let Some(mut read) = self.reads.remove(&number) else {
             return;
         };
+        self.notices.push(Notice::ReadEnded {
+            bytes: u64::from(read.length),
+        });
         let chunk = match result.map(|mut chunks| chunks.pop()) {
             Ok(Some(chunk)) => chunk,
             Ok(None) => Bytes::new(),
