@@ -21,6 +21,8 @@ pub struct Origin {
     pub header: Box<RequestHeader>,
     /// Authenticated user.
     pub user_id: u32,
+    /// Connection it came on; its waits end with it.
+    pub connection: u32,
 }
 
 impl Origin {

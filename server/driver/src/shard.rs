@@ -221,6 +221,14 @@ impl<S: Storage> Shard<S> {
         }
     }
 
+    /// Ends the waits of a connection that is gone.
+    pub fn disconnected(&mut self, connection: u32) {
+        for group in self.partitions.values_mut() {
+            group.cancel_connection(connection);
+        }
+        self.collect_all();
+    }
+
     /// Asks where the oldest sealed segments of a partition end.
     pub fn segments_end(&mut self, ticket: Ticket, key: &PartitionKey, count: u32) {
         let group = self.slots.get(key).and_then(|slot| self.partitions.get(slot));
@@ -259,8 +267,14 @@ impl<S: Storage> Shard<S> {
                 }
             }
             other => {
-                self.orders.push_back(other);
-                self.give_orders(now);
+                let slot = other.key().and_then(|key| self.slots.get(&key).copied());
+                if !self.give(now, &other) {
+                    self.orders.push_back(other);
+                }
+                match slot {
+                    Some(slot) => self.collect(slot),
+                    None => self.collect_all(),
+                }
             }
         }
     }
@@ -361,9 +375,10 @@ impl<S: Storage> Shard<S> {
                 group: id, generation, ..
             } => group.retire_group(now, *id, *generation, storage),
             Order::Truncate { before, .. } => {
-                let done = match planted::has(Bug::CutAgain) {
-                    true => group.state().log_start,
-                    false => group.state().truncated_before,
+                let done = if planted::has(Bug::CutAgain) {
+                    group.state().log_start
+                } else {
+                    group.state().truncated_before
                 };
                 done >= *before || group.truncate(now, *before, storage)
             }

@@ -184,9 +184,10 @@ pub fn recover(
         open.extend(store_again(file, 0, length));
         open.push(Step::Close(file));
     }
-    let length = match planted::has(Bug::KeepTornTail) {
-        true => at(directory, image.length(&journal_path(directory, active)))?.unwrap_or_default(),
-        false => scan.length,
+    let length = if planted::has(Bug::KeepTornTail) {
+        at(directory, image.length(&journal_path(directory, active)))?.unwrap_or_default()
+    } else {
+        scan.length
     };
     let replaced = leftovers(image, directory, &superblock)?;
     let (mut journal, steps) = Journal::open(directory, superblock, active, length, numbers);

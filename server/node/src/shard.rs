@@ -58,6 +58,8 @@ pub enum ShardMessage {
         header: Box<RequestHeader>,
         /// Authenticated user.
         user_id: u32,
+        /// Connection it came on.
+        connection: u32,
         /// What to do.
         request: PartitionRequest,
         /// Where the reply goes.
@@ -81,6 +83,8 @@ pub enum ShardMessage {
         /// Request number.
         request: u64,
     },
+    /// A connection with deferred polls is gone.
+    Disconnected(u32),
     /// Where the oldest sealed segments of a partition end.
     SegmentsEnd {
         /// Partition.
@@ -245,6 +249,7 @@ impl ShardRunner {
                 key,
                 header,
                 user_id,
+                connection,
                 request,
                 reply,
             } => {
@@ -256,6 +261,7 @@ impl ShardRunner {
                         ticket,
                         header,
                         user_id,
+                        connection,
                     },
                     request,
                 );
@@ -280,6 +286,7 @@ impl ShardRunner {
                 let ticket = self.ticket(Waiter::Segments(answer));
                 self.shard.segments_end(ticket, &key, count);
             }
+            ShardMessage::Disconnected(connection) => self.shard.disconnected(connection),
             ShardMessage::Retain => self.shard.retain(now),
             ShardMessage::Stop => self.shard.stop(),
         }

@@ -24,18 +24,22 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::LocalSet;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Newest batches of each partition kept in memory.
 const TAIL_BYTES_MAX: usize = 4 << 20;
 /// Requests of a partition that may wait for a write in flight.
 const WAITING_MAX: usize = 1024;
+
+/// A stopping shard waits this long for its last replies to be written.
+const FLUSH_DEADLINE: Duration = Duration::from_secs(2);
 
 /// What the shards of a node have in common while they start.
 struct Seed {
@@ -270,11 +274,17 @@ fn run_shard(
         let mut runner = ShardRunner::new(Arc::clone(&node), seed.shard, image, seed.wake);
         runner.open(seed.orders);
         let _ = opened.send(());
+        let connections = TaskTracker::new();
         if let Some(listener) = seed.listener {
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            tokio::task::spawn_local(listener::accept(node, listener, tls, stop));
+            let node = Arc::clone(&node);
+            tokio::task::spawn_local(listener::accept(node, listener, tls, connections.clone(), stop));
         }
         runner.run(seed.inbox).await;
+        // What was answered while stopping must still reach its client.
+        node.connections.close_all();
+        connections.close();
+        let _ = tokio::time::timeout(FLUSH_DEADLINE, connections.wait()).await;
         Ok(())
     }))
 }

@@ -100,19 +100,31 @@ impl PartitionGroup {
     /// Ends the wait of the poll a client no longer wants (wire 7.6). It is answered without messages, so that a client
     /// which asked to store the offset learns that nothing was stored. False when no such poll waits here.
     pub fn cancel(&mut self, client: u128, session: u64, request: u64) -> bool {
-        let asked = |parked: &&ParkedPoll| {
+        self.cancel_where(|parked| {
             let header = &parked.origin.header;
             header.client.get() == client && header.session.get() == session && header.request.get() == request
-        };
-        let found = self
+        })
+    }
+
+    /// Ends the waits of a connection that is gone.
+    pub fn cancel_connection(&mut self, connection: u32) {
+        self.cancel_where(|parked| parked.origin.connection == connection);
+    }
+
+    fn cancel_where(&mut self, unwanted: impl Fn(&ParkedPoll) -> bool) -> bool {
+        let found: Vec<u64> = self
             .parked
             .iter()
-            .find(|(_, parked)| asked(parked))
-            .map(|(number, _)| *number);
-        let Some(parked) = found.and_then(|number| self.unpark(number)) else {
-            return false;
-        };
-        self.answer_empty(&parked.origin, &parked.served);
-        true
+            .filter(|(_, parked)| unwanted(parked))
+            .map(|(number, _)| *number)
+            .collect();
+        for parked in found
+            .iter()
+            .filter_map(|number| self.unpark(*number))
+            .collect::<Vec<_>>()
+        {
+            self.answer_empty(&parked.origin, &parked.served);
+        }
+        !found.is_empty()
     }
 }

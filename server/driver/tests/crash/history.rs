@@ -520,7 +520,7 @@ impl History {
     fn install_owner(&mut self) -> Result<(), Broken> {
         self.oracle.generation += 1;
         let member = self.random.random_ratio(3, 4).then_some(Member {
-            client: GROUP as u128 % CLIENTS as u128 + 1,
+            client: u128::from(GROUP) % CLIENTS as u128 + 1,
             session: SESSION,
         });
         let generation = self.oracle.generation;
@@ -536,9 +536,11 @@ impl History {
         let (start, end) = self
             .state(|state| (state.log_start, state.next_offset))
             .unwrap_or_default();
-        let before = match self.random.random() {
-            true => end,
-            false => self.random.random_range(start..=end),
+        let whole: bool = self.random.random();
+        let before = if whole {
+            end
+        } else {
+            self.random.random_range(start..=end)
         };
         self.oracle.truncated_before = self.oracle.truncated_before.max(before);
         self.oracle.may_start_at = self.oracle.may_start_at.max(before);
@@ -587,6 +589,7 @@ fn origin(ticket: Ticket, operation: Operation, client: u128, number: u64) -> Or
         ticket,
         header: Box::new(header),
         user_id: 1,
+        connection: 1,
     }
 }
 

@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 const BACKLOG: i32 = 1024;
 /// A TLS handshake takes no longer than this.
@@ -41,8 +42,14 @@ pub fn bind(address: SocketAddr, count: usize) -> io::Result<Vec<std::net::TcpLi
     Ok(listeners)
 }
 
-/// Accepts until `stop`; each connection runs on this thread.
-pub async fn accept(node: Arc<Node>, listener: TcpListener, tls: Option<Arc<ServerConfig>>, stop: CancellationToken) {
+/// Accepts until `stop`; each connection runs on this thread and is tracked in `connections`.
+pub async fn accept(
+    node: Arc<Node>,
+    listener: TcpListener,
+    tls: Option<Arc<ServerConfig>>,
+    connections: TaskTracker,
+    stop: CancellationToken,
+) {
     let tls = tls.map(TlsAcceptor::from);
     loop {
         let accepted = tokio::select! {
@@ -52,7 +59,7 @@ pub async fn accept(node: Arc<Node>, listener: TcpListener, tls: Option<Arc<Serv
         match accepted {
             Ok((stream, address)) => {
                 node.metrics.connections_accepted.inc();
-                tokio::task::spawn_local(start(Arc::clone(&node), stream, address, tls.clone()));
+                connections.spawn_local(start(Arc::clone(&node), stream, address, tls.clone()));
             }
             Err(error) => {
                 tracing::warn!(%error, "accepting a connection failed");

@@ -11,6 +11,7 @@ mod writer;
 
 use crate::dispatch::dispatch;
 use crate::node::Node;
+use crate::shard::ShardMessage;
 use bytes::Bytes;
 use frames::{FrameError, FrameReader};
 use iggy_metadata::SessionKey;
@@ -49,6 +50,8 @@ pub struct Connection {
     /// Address of the client.
     pub address: SocketAddr,
     bound: Cell<Option<Bound>>,
+    /// Whether a request of it may be waiting at a shard.
+    waits: Cell<bool>,
     /// Fetches that wait, by request number.
     fetches: RefCell<HashMap<u64, CancellationToken>>,
     frames: mpsc::Sender<Outgoing>,
@@ -70,8 +73,14 @@ impl Connection {
             .bind(self.client_id, bound.map(|bound| (bound.session, bound.user_id)));
     }
 
+    /// Notes that a request may wait at a shard, which must then hear when the connection is gone.
+    pub fn note_wait(&self) {
+        self.waits.set(true);
+    }
+
     /// Notes a fetch that may wait; its token is cancelled when the client no longer wants it.
     pub fn start_fetch(&self, request: u64) -> CancellationToken {
+        self.note_wait();
         let token = self.close.child_token();
         self.fetches.borrow_mut().insert(request, token.clone());
         token
@@ -122,6 +131,7 @@ where
         client_id,
         address,
         bound: Cell::new(None),
+        waits: Cell::new(false),
         fetches: RefCell::default(),
         frames,
         queued: Arc::clone(&queued),
@@ -145,6 +155,11 @@ where
         }
     }
     node.connections.close(client_id);
+    if connection.waits.get() {
+        for shard in &node.shards {
+            shard.send_waiting(ShardMessage::Disconnected(client_id)).await;
+        }
+    }
     // Replies in flight keep the queue open; the writer ends when the last of them is dropped or the socket fails.
     drop(connection);
     let _ = tokio::time::timeout(writer::DEADLINE, writer).await;

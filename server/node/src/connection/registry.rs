@@ -105,6 +105,13 @@ impl Registry {
         }
     }
 
+    /// Ends every connection once its replies are written.
+    pub fn close_all(&self) {
+        for entry in self.table().connections.values() {
+            entry.close.cancel();
+        }
+    }
+
     /// Open connections.
     pub fn len(&self) -> usize {
         self.table().connections.len()

@@ -119,6 +119,7 @@ fn forward(request: Request, bound: Bound, key: PartitionKey, asked: PartitionRe
         key,
         header,
         user_id: bound.user_id,
+        connection: connection.client_id,
         request: asked,
         reply,
     };
@@ -182,6 +183,7 @@ fn resolve(
             )
         }
         Command::PollMessagesDeferred => {
+            request.connection.note_wait();
             let deferred: DeferredPoll = decode(body)?;
             let poll = &deferred.poll;
             let permitted = permitted(&poll.stream, &poll.topic)?;

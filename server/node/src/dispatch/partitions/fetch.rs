@@ -130,6 +130,7 @@ impl Fetch {
             key: target.key,
             header,
             user_id: self.bound.user_id,
+            connection: self.connection.client_id,
             request: PartitionRequest::Poll(poll),
             reply: ReplyTo::Fetch(sender),
         };
