@@ -7,12 +7,14 @@
 //! `IGGY_TEST_SEEDS=n` runs n seeds of each kind instead of a few. A failure prints the line that repeats it.
 
 mod history;
+mod metadata;
 mod node;
 mod oracle;
 
 use history::{Death, History};
 use iggy_consensus::Durability;
 use iggy_journal::planted::{self, Bug};
+use metadata::MetadataHistory;
 use oracle::Broken;
 use rand::Rng;
 
@@ -146,28 +148,72 @@ fn given_a_seed_when_run_twice_should_do_and_say_the_same() {
 
 #[test]
 fn given_a_planted_bug_when_histories_are_run_should_be_found() {
-    // Found within far fewer today; a bug that takes more is not proved to be looked for.
-    const SEEDS: u64 = 1_000;
-    let mut missed = Vec::new();
-    for bug in Bug::ALL {
-        planted::plant(Some(bug));
-        let found = (0..SEEDS).find_map(|seed| {
-            let broken = (0..POLICIES.len()).find_map(|policy| broken_in(seed, policy))?;
-            Some((seed, broken))
-        });
-        planted::plant(None);
-        match found {
-            Some((seed, broken)) => println!("{bug:?} found by seed {seed}: {broken}"),
-            None => missed.push(bug),
-        }
-    }
+    let missed: Vec<Bug> = Bug::ALL
+        .into_iter()
+        .filter(|bug| !is_found(*bug, 1_000, lives_of_all))
+        .collect();
     assert!(missed.is_empty(), "not found: {missed:?}");
 }
 
-/// What a history breaks, a panic of the code itself included.
-fn broken_in(seed: u64, policy: usize) -> Option<Broken> {
-    match std::panic::catch_unwind(|| lives(seed, policy)) {
-        Ok(result) => result.err(),
-        Err(_) => Some("a panic".into()),
+fn lives_of_all(seed: u64) -> Result<(), Broken> {
+    (0..POLICIES.len()).try_for_each(|policy| lives(seed, policy).map(drop))
+}
+
+fn metadata_lives(seed: u64) -> Result<(), Broken> {
+    let mut history = MetadataHistory::new(seed)?;
+    for _ in 0..6 {
+        history.die_after(120);
+        for _ in 0..250 {
+            if history.is_dead() {
+                break;
+            }
+            history.act()?;
+        }
+        history.die();
+        history.die_after(12);
+        history.start()?;
+        history.inspect()?;
+        history.settle()?;
+        history.die();
+        history.start()?;
+        history.inspect()?;
     }
+    history.settle()
+}
+
+#[test]
+fn given_metadata_when_the_node_dies_again_and_again_should_hold_everything_that_was_answered() {
+    for seed in seeds(25) {
+        if let Err(broken) = metadata_lives(seed) {
+            panic!("{broken}\nrepeat: IGGY_TEST_SEED={seed} cargo test -p iggy-driver --test crash given_metadata");
+        }
+    }
+}
+
+#[test]
+fn given_a_planted_bug_when_metadata_is_run_should_be_found() {
+    let bugs = [
+        Bug::AckBeforeSync,
+        Bug::IgnoreFailedSync,
+        Bug::ForgetDirectorySync,
+        Bug::KeepTornTail,
+        Bug::OneSuperblock,
+        Bug::RemoveBeforeCheckpoint,
+    ];
+    let missed: Vec<Bug> = bugs
+        .into_iter()
+        .filter(|bug| !is_found(*bug, 300, metadata_lives))
+        .collect();
+    assert!(missed.is_empty(), "not found: {missed:?}");
+}
+
+/// Whether one of the first `seeds` histories breaks something under a planted bug; a panic of the code counts.
+fn is_found(bug: Bug, seeds: u64, history: fn(u64) -> Result<(), Broken>) -> bool {
+    planted::plant(Some(bug));
+    let found = (0..seeds).find(|seed| !matches!(std::panic::catch_unwind(|| history(*seed)), Ok(Ok(()))));
+    planted::plant(None);
+    if let Some(seed) = found {
+        println!("{bug:?} found by seed {seed}");
+    }
+    found.is_some()
 }
