@@ -168,10 +168,15 @@ impl Core {
     }
 
     async fn begin(&self, call: &mut Call) -> Result<Progress, IggyError> {
-        let budget = match call.kind {
-            CallKind::Mutation => Some(self.lanes.budget(call.frame.len(), call.deadline).await?),
-            _ => None,
-        };
+        if call.frame.len() > self.config.max_frame_bytes as usize {
+            let message = format!(
+                "a request of {} bytes is above the {} a server takes",
+                call.frame.len(),
+                self.config.max_frame_bytes
+            );
+            return Err(IggyError::new(ErrorCode::InvalidSizeBytes, message));
+        }
+        let budget = self.lanes.budget(call.kind, call.frame.len(), call.deadline).await?;
         let gate = match (&call.moves, call.partition()) {
             (Some(consumer), Some(partition)) => {
                 let key = LaneKey::Progress {
@@ -410,7 +415,10 @@ impl Core {
         if let Target::Replica(_) = call.target
             && !matches!(action, Action::Accept)
         {
-            return Some(Err(error));
+            return Some(Err(match answer {
+                Answer::LostAfterSend => IggyError::new(ErrorCode::TransientNotCommitted, error.to_string()),
+                _ => error,
+            }));
         }
         match action {
             Action::Accept => {

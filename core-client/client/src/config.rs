@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use iggy_protocol::limits::DEFAULT_MAX_FRAME_BYTES;
 use iggy_protocol::request::session::Credentials;
 
 /// Where a node listens.
@@ -109,6 +110,9 @@ pub struct ClientConfig {
     pub max_pending_operations: u32,
     /// Bytes of the frames of those writes. Default 64 MiB.
     pub max_pending_operation_bytes: u32,
+    /// Largest request, in bytes: what the server is configured to take. A larger one is refused before it is sent,
+    /// because a server answers it by closing the connection. Default 64 MiB.
+    pub max_frame_bytes: u32,
 }
 
 impl Default for ClientConfig {
@@ -123,6 +127,7 @@ impl Default for ClientConfig {
             request_timeout: Duration::from_secs(30),
             max_pending_operations: 256,
             max_pending_operation_bytes: 64 * 1024 * 1024,
+            max_frame_bytes: DEFAULT_MAX_FRAME_BYTES,
         }
     }
 }

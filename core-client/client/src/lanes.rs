@@ -12,6 +12,7 @@ use iggy_protocol::{Consumer, ErrorCode};
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
+use crate::answer::CallKind;
 use crate::error::{IggyError, OperationId};
 use crate::routes::RouteKey;
 
@@ -85,14 +86,61 @@ struct Table {
     resolved: VecDeque<(OperationId, Resolution)>,
 }
 
-/// All lanes of a client.
+/// Room for calls that are under way or unresolved.
 #[derive(Debug)]
-pub struct Lanes {
-    table: Mutex<Table>,
+struct Room {
+    what: &'static str,
     operations: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
     max_operations: u32,
     max_bytes: u32,
+}
+
+impl Room {
+    fn new(what: &'static str, max_operations: u32, max_bytes: u32) -> Self {
+        let permits = |count: u32| Arc::new(Semaphore::new((count as usize).min(Semaphore::MAX_PERMITS)));
+        let (operations, bytes) = (permits(max_operations), permits(max_bytes));
+        Self {
+            what,
+            operations,
+            bytes,
+            max_operations,
+            max_bytes,
+        }
+    }
+
+    /// A frame above the whole room takes all of it.
+    async fn take(&self, bytes: usize, deadline: Instant) -> Result<Budgeted, IggyError> {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX).min(self.max_bytes);
+        let take = async {
+            let operation = self.operations.clone().acquire_owned().await;
+            let bytes = self.bytes.clone().acquire_many_owned(bytes).await;
+            Some(Budgeted {
+                _operation: operation.ok()?,
+                _bytes: bytes.ok()?,
+            })
+        };
+        if let Ok(Some(budget)) = tokio::time::timeout_at(deadline, take).await {
+            return Ok(budget);
+        }
+        let Self {
+            what,
+            max_operations,
+            max_bytes,
+            ..
+        } = self;
+        let message = format!("no room among {max_operations} pending {what} and {max_bytes} bytes of their frames");
+        Err(IggyError::new(ErrorCode::TransientNotAccepted, message))
+    }
+}
+
+/// All lanes of a client.
+#[derive(Debug)]
+pub struct Lanes {
+    table: Mutex<Table>,
+    writes: Room,
+    committing_reads: Room,
+    remembered: usize,
 }
 
 /// The right to work in a lane.
@@ -107,16 +155,13 @@ pub struct LaneGuard {
 const IDLE_LANES: usize = 4096;
 
 impl Lanes {
-    /// Lanes with a budget of pending writes.
+    /// Lanes with room for pending writes, and as much again for reads that commit.
     pub fn new(max_operations: u32, max_bytes: u32) -> Self {
-        let permits = |count: u32| Arc::new(Semaphore::new((count as usize).min(Semaphore::MAX_PERMITS)));
-        let (operations, bytes) = (permits(max_operations), permits(max_bytes));
         Self {
             table: Mutex::default(),
-            operations,
-            bytes,
-            max_operations,
-            max_bytes,
+            writes: Room::new("writes", max_operations, max_bytes),
+            committing_reads: Room::new("committing reads", max_operations, max_bytes),
+            remembered: max_operations as usize,
         }
     }
 
@@ -124,23 +169,13 @@ impl Lanes {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a share of the budget for a frame of `bytes`. A frame above the whole budget takes all of it.
-    pub async fn budget(&self, bytes: usize, deadline: Instant) -> Result<Budgeted, IggyError> {
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX).min(self.max_bytes);
-        let take = async {
-            let operation = self.operations.clone().acquire_owned().await;
-            let bytes = self.bytes.clone().acquire_many_owned(bytes).await;
-            Some(Budgeted {
-                _operation: operation.ok()?,
-                _bytes: bytes.ok()?,
-            })
-        };
-        if let Ok(Some(budget)) = tokio::time::timeout_at(deadline, take).await {
-            return Ok(budget);
+    /// Takes room for a call with a frame of `bytes`; reads that commit nothing need none.
+    pub async fn budget(&self, kind: CallKind, bytes: usize, deadline: Instant) -> Result<Option<Budgeted>, IggyError> {
+        match kind {
+            CallKind::Mutation => self.writes.take(bytes, deadline).await.map(Some),
+            CallKind::CommittingRead => self.committing_reads.take(bytes, deadline).await.map(Some),
+            CallKind::Read => Ok(None),
         }
-        let (operations, bytes) = (self.max_operations, self.max_bytes);
-        let message = format!("no room among {operations} pending operations and {bytes} bytes of their frames");
-        Err(IggyError::new(ErrorCode::TransientNotAccepted, message))
     }
 
     /// Waits for a lane. A lane that an uncertain operation holds refuses at once.
@@ -205,7 +240,7 @@ impl Lanes {
     /// An operation was resolved: its lanes are free and its outcome is remembered for a while.
     pub fn resolve(&self, operation: OperationId, resolution: Resolution) {
         if self.release(operation) {
-            let limit = self.max_operations as usize;
+            let limit = self.remembered;
             let resolved = &mut self.table().resolved;
             resolved.push_back((operation, resolution));
             while resolved.len() > limit {
@@ -306,11 +341,18 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn given_a_full_budget_when_another_write_begins_should_name_the_limit() {
         let lanes = Lanes::new(2, 100);
-        let _first = lanes.budget(1_000_000, soon()).await.unwrap();
-        let error = lanes.budget(1, soon()).await.unwrap_err();
+        let write = |bytes| lanes.budget(CallKind::Mutation, bytes, soon());
+        let _first = write(1_000_000).await.unwrap();
+        let error = write(1).await.unwrap_err();
+        assert!(error.message().contains("2 pending writes and 100 bytes"), "{error}");
         assert!(
-            error.message().contains("2 pending operations and 100 bytes"),
-            "{error}"
+            lanes
+                .budget(CallKind::CommittingRead, 1, soon())
+                .await
+                .unwrap()
+                .is_some(),
+            "reads have room of their own"
         );
+        assert!(lanes.budget(CallKind::Read, 1, soon()).await.unwrap().is_none());
     }
 }

@@ -44,6 +44,13 @@ impl IggyClient {
 
     /// Sends a read to one node, whose refusal is the answer.
     ///
+    /// ```no_run
+    /// # async fn example(client: iggy::IggyClient, payload: &[u8]) -> Result<(), iggy::IggyError> {
+    /// let (code, replica_id) = (10, 2);
+    /// let reply = client.send_binary_request_to_replica(code, payload, replica_id).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// Anything but a read that belongs to no partition is refused; an unknown node is [`ErrorCode::InvalidIdentifier`].
     pub async fn send_binary_request_to_replica(

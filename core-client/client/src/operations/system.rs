@@ -68,7 +68,24 @@ impl IggyClient {
         Ok(self.fetch::<Clients>(Command::GetClients, &Empty).await?.clients)
     }
 
-    /// A page of metadata changes, or of what exists now.
+    /// A page of metadata changes, or of what exists now. Needs root or `manage_servers`.
+    ///
+    /// ```no_run
+    /// # async fn example(client: iggy::IggyClient) -> Result<(), iggy::IggyError> {
+    /// use iggy::prelude::*;
+    /// let request = GetMetadataChanges {
+    ///     start: ChangesStart::Earliest,
+    ///     since: None,
+    ///     until: None,
+    ///     limit: 100,
+    ///     groups: Vec::new(),
+    /// };
+    /// let page = client.get_metadata_changes(&request).await?;
+    /// for record in page.records {
+    ///     println!("{} {:?}", record.op, record.change);
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub async fn get_metadata_changes(&self, request: &GetMetadataChanges) -> Result<MetadataChanges, IggyError> {
         request.validate()?;
         self.fetch(Command::GetMetadataChanges, request).await

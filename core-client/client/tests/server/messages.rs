@@ -189,3 +189,38 @@ async fn given_a_recreated_partition_when_continuing_an_old_read_should_be_refus
         .await
         .unwrap();
 }
+
+#[tokio::test]
+async fn given_a_send_above_the_largest_frame_when_sent_should_be_refused_before_it_leaves() {
+    let server = TestServer::start().await.unwrap();
+    let client = connected(&server).await;
+    let (stream, topic) = with_topic(&client, 1).await;
+    let to = Partitioning::partition_id(0);
+    let half = IggyMessage::new(vec![1; 40_000_000]).unwrap();
+    let error = client
+        .send_messages(&stream, &topic, &to, &[half.clone(), half])
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (error.code(), error.outcome()),
+        (ErrorCode::InvalidSizeBytes, Outcome::NotApplied)
+    );
+    let largest = IggyMessage::new(vec![1; 64_000_000]).unwrap();
+    client
+        .send_messages(&stream, &topic, &to, std::slice::from_ref(&largest))
+        .await
+        .unwrap();
+    let options = PollOptions {
+        max_bytes: 344,
+        ..PollOptions::default()
+    };
+    let consumer = Consumer::new(named("large"));
+    let polled = client
+        .poll_messages(&stream, &topic, 0, &consumer, PollingStrategy::first(), options)
+        .await
+        .unwrap();
+    assert_eq!(
+        polled.messages[0].payload, largest.payload,
+        "a first message above the limit comes alone"
+    );
+}
