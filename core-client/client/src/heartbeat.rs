@@ -38,9 +38,11 @@ async fn round(core: &Arc<Core>) {
     }
     let deadline = Instant::now() + core.config.heartbeat_interval;
     join_all(core.live_links().iter().map(|link| ping(core, link, deadline))).await;
-    if core.live_main().is_none() && core.main_link(deadline).await.is_err() {
+    // A lost link has the time of a call to come back, not what unanswered pings left of the interval.
+    if core.live_main().is_none() && core.main_link(core.default_deadline()).await.is_err() {
         return;
     }
+    let deadline = core.default_deadline();
     let groups: Vec<_> = core
         .synced_groups
         .lock()

@@ -1,13 +1,14 @@
 //! Routing among several nodes.
 
 use iggy_protocol::{Command, ErrorCode};
+use tokio::time::Duration;
 
 use crate::error::Outcome;
 use crate::scripted_tests::LONG;
 use crate::scripted_tests::peer::{Peer, Step, id};
 
 async fn cluster() -> Peer {
-    let mut peer = Peer::start_cluster(3, LONG).await;
+    let mut peer = Peer::start_cluster(3, LONG, Duration::from_hours(1)).await;
     peer.client.connect().await.unwrap();
     peer.until(Command::Ping).await;
     peer

@@ -343,3 +343,24 @@ async fn given_a_dropped_write_when_under_way_should_finish_in_the_background() 
     peer.send().await.unwrap();
     assert_eq!(peer.client.uncertain_operations(), []);
 }
+
+#[tokio::test]
+async fn given_an_unanswered_heartbeat_when_nobody_calls_should_bind_a_new_link_and_keep_up_memberships() {
+    let mut peer = Peer::start_cluster(1, LONG, Duration::from_millis(50)).await;
+    peer.client.connect().await.unwrap();
+    peer.client
+        .sync_consumer_group(&id(1), &id(2), &id(3))
+        .await
+        .unwrap()
+        .unwrap();
+    peer.until(Command::SyncConsumerGroup).await;
+    peer.script(Command::Ping, [Step::Ignore]);
+    assert_eq!(peer.until(Command::BindSession).await.connection, 2);
+    peer.until(Command::SyncConsumerGroup).await;
+    peer.client.leave_consumer_group(&id(1), &id(2), &id(3)).await.unwrap();
+    peer.until(Command::LeaveConsumerGroup).await;
+    peer.until(Command::Ping).await;
+    peer.until(Command::Ping).await;
+    let synced = std::iter::from_fn(|| peer.seen_so_far()).any(|seen| seen.command == Command::SyncConsumerGroup);
+    assert!(!synced, "a group that was left is not kept up");
+}

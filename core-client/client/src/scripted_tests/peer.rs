@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::BytesMut;
 use iggy_protocol::codec::Encode;
+use iggy_protocol::reply::group::Assignment;
 use iggy_protocol::reply::message::{PartitionRoute, PollHead, SendConfirmation, SendReply};
 use iggy_protocol::reply::session::LoginReply;
 use iggy_protocol::reply::system::{ClusterMetadata, ClusterNode, NodeRole, NodeStatus};
@@ -85,11 +86,11 @@ pub struct Peer {
 impl Peer {
     /// One node.
     pub async fn start(timeout: Duration) -> Self {
-        Self::start_cluster(1, timeout).await
+        Self::start_cluster(1, timeout, Duration::from_hours(1)).await
     }
 
     /// Nodes with replica ids from 0; node 0 leads the metadata, and partitions until [`Self::lead`] says otherwise.
-    pub async fn start_cluster(nodes: u8, timeout: Duration) -> Self {
+    pub async fn start_cluster(nodes: u8, timeout: Duration, heartbeat_interval: Duration) -> Self {
         let script = Arc::new(Mutex::new(Script::default()));
         let (sender, seen) = mpsc::unbounded_channel();
         for node in 0..nodes {
@@ -104,7 +105,7 @@ impl Peer {
         };
         let client = IggyClient::builder()
             .with_config(ClientConfig {
-                heartbeat_interval: Duration::from_hours(1),
+                heartbeat_interval,
                 ..ClientConfig::default()
             })
             .with_server_address(&address)
@@ -149,6 +150,11 @@ impl Peer {
         tokio::time::timeout(Duration::from_secs(30), next)
             .await
             .unwrap_or_else(|_| panic!("no {command} came"))
+    }
+
+    /// A request that came already.
+    pub fn seen_so_far(&mut self) -> Option<Seen> {
+        self.seen.try_recv().ok()
     }
 
     pub async fn send(&self) -> Result<Vec<SendConfirmation>, IggyError> {
@@ -303,6 +309,13 @@ fn answer(header: &RequestHeader, command: Command, committed: bool, ports: &[u1
             };
             SendReply {
                 confirmations: vec![confirmation],
+            }
+            .encode(&mut body);
+        }
+        Command::SyncConsumerGroup => {
+            Assignment {
+                generation: 1,
+                partitions: vec![0],
             }
             .encode(&mut body);
         }

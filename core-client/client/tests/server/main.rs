@@ -1,6 +1,7 @@
 //! The client against a real server process.
 
 mod consumers;
+mod faults;
 mod messages;
 mod producers;
 mod resources;
