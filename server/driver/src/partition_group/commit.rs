@@ -2,7 +2,7 @@
 
 use super::PartitionGroup;
 use super::writes::{Pending, Waiter, batch_header};
-use crate::request::{Origin, Reply, operation_of, rejection};
+use crate::request::{Origin, PartitionRequest, Reply, operation_of, rejection};
 use bytes::{Bytes, BytesMut};
 use iggy_consensus::{Body, LogEnd, Now};
 use iggy_partition::operation::PartitionOperation;
@@ -140,17 +140,26 @@ impl PartitionGroup {
     }
 
     pub(super) fn resume_waiting(&mut self, now: Now, storage: &mut dyn Storage) {
-        while self.waiting.front().is_some_and(|(op, ..)| *op <= self.applied.op) {
-            if let Some((_, origin, request)) = self.waiting.pop_front() {
-                self.request(now, origin, request, storage);
+        while self
+            .waiting
+            .front()
+            .is_some_and(|waiting| waiting.op <= self.applied.op)
+        {
+            let Some(mut waiting) = self.waiting.pop_front() else {
+                break;
+            };
+            if let PartitionRequest::Poll(poll) = &mut waiting.request {
+                // The client's patience began when the request came.
+                poll.wait = poll.wait.saturating_sub(now.monotonic - waiting.since);
             }
+            self.request(now, waiting.origin, waiting.request, storage);
         }
     }
 
     /// Answers every request that only waits: nothing of theirs was written.
     pub(super) fn refuse_waiting(&mut self) {
-        for (_, origin, _) in std::mem::take(&mut self.waiting) {
-            self.reply(Reply::refused(&origin, ErrorCode::TransientNotAccepted));
+        for waiting in std::mem::take(&mut self.waiting) {
+            self.reply(Reply::refused(&waiting.origin, ErrorCode::TransientNotAccepted));
         }
         self.refuse_parked();
     }

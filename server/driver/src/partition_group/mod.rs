@@ -91,6 +91,16 @@ pub enum Notice {
     Stopped,
 }
 
+/// A request that waits until a position is applied.
+#[derive(Debug)]
+struct Waiting {
+    op: u64,
+    /// When it came, in microseconds of the monotonic clock.
+    since: u64,
+    origin: Origin,
+    request: PartitionRequest,
+}
+
 /// See the module's page.
 #[derive(Debug)]
 pub struct PartitionGroup {
@@ -104,7 +114,7 @@ pub struct PartitionGroup {
     tail: Tail,
     pending: VecDeque<writes::Pending>,
     /// Requests that wait until a position is applied.
-    waiting: VecDeque<(u64, Origin, PartitionRequest)>,
+    waiting: VecDeque<Waiting>,
     parked: BTreeMap<u64, parked::ParkedPoll>,
     reads: BTreeMap<u64, polling::DiskRead>,
     wanted_reads: VecDeque<polling::DiskRead>,

@@ -2,7 +2,7 @@
 
 use super::polling::{Served, Start};
 use super::{Notice, PartitionGroup};
-use crate::request::{Answer, Origin, Reply};
+use crate::request::{Answer, Origin, PartitionRequest, Reply};
 use iggy_consensus::Now;
 use iggy_protocol::error_code::ErrorCode;
 use iggy_storage::Storage;
@@ -100,22 +100,32 @@ impl PartitionGroup {
     /// Ends the wait of the poll a client no longer wants (wire 7.6). It is answered without messages, so that a client
     /// which asked to store the offset learns that nothing was stored. False when no such poll waits here.
     pub fn cancel(&mut self, client: u128, session: u64, request: u64) -> bool {
-        self.cancel_where(|parked| {
-            let header = &parked.origin.header;
+        self.cancel_where(|origin| {
+            let header = &origin.header;
             header.client.get() == client && header.session.get() == session && header.request.get() == request
         })
     }
 
     /// Ends the waits of a connection that is gone.
     pub fn cancel_connection(&mut self, connection: u32) {
-        self.cancel_where(|parked| parked.origin.connection == connection);
+        self.cancel_where(|origin| origin.connection == connection);
     }
 
-    fn cancel_where(&mut self, unwanted: impl Fn(&ParkedPoll) -> bool) -> bool {
+    fn cancel_where(&mut self, unwanted: impl Fn(&Origin) -> bool) -> bool {
+        let before = self.waiting.len();
+        for waiting in std::mem::take(&mut self.waiting) {
+            match waiting.request {
+                // It has not even been bound to an owner.
+                PartitionRequest::Poll(poll) if unwanted(&waiting.origin) => {
+                    self.answer_empty(&waiting.origin, &Served { poll, generation: 0 });
+                }
+                _ => self.waiting.push_back(waiting),
+            }
+        }
         let found: Vec<u64> = self
             .parked
             .iter()
-            .filter(|(_, parked)| unwanted(parked))
+            .filter(|(_, parked)| unwanted(&parked.origin))
             .map(|(number, _)| *number)
             .collect();
         for parked in found
@@ -125,6 +135,6 @@ impl PartitionGroup {
         {
             self.answer_empty(&parked.origin, &parked.served);
         }
-        !found.is_empty()
+        !found.is_empty() || self.waiting.len() < before
     }
 }

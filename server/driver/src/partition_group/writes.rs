@@ -1,6 +1,6 @@
 //! Admission of writes, and the writes in flight.
 
-use super::PartitionGroup;
+use super::{PartitionGroup, Waiting};
 use crate::group_log::Placed;
 use crate::request::{Origin, PartitionRequest, Reply};
 use bytes::Bytes;
@@ -84,7 +84,13 @@ impl PartitionGroup {
             if self.waiting.len() >= self.config.waiting_max {
                 return self.reply(Reply::refused(&origin, ErrorCode::TransientNotAccepted));
             }
-            return self.waiting.push_back((op, origin, request));
+            let since = now.monotonic;
+            return self.waiting.push_back(Waiting {
+                op,
+                since,
+                origin,
+                request,
+            });
         }
         match request {
             PartitionRequest::Poll(poll) => self.poll(now, origin, poll, storage),

@@ -79,7 +79,7 @@ impl History {
         let settings = Settings {
             partition_id: 0,
             segment_size: random.random_range(600..2_500),
-            preallocate: false,
+            preallocate: random.random(),
             durability: messages,
             consumer_offset_durability: offsets,
             message_expiry: u64::MAX,
