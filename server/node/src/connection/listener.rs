@@ -23,23 +23,31 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Binds one listener for each of `count` shards. With port 0 all of them get the port the first one got.
 pub fn bind(address: SocketAddr, count: usize) -> io::Result<Vec<std::net::TcpListener>> {
+    if address.port() != 0 {
+        // Listeners that share a port would also share it with another server of the same user, and clients would reach
+        // one or the other: a bind that does not share shows that nobody has it.
+        drop(listen(address, false)?);
+    }
     let mut address = address;
     let mut listeners = Vec::with_capacity(count);
     for _ in 0..count {
-        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-        // SO_REUSEPORT would let another process share the port: the first bind shows that nobody has it.
-        socket.set_reuse_address(true)?;
-        if count > 1 {
-            socket.set_reuse_port(true)?;
-        }
-        socket.set_nonblocking(true)?;
-        socket.bind(&address.into())?;
-        socket.listen(BACKLOG)?;
-        let listener = std::net::TcpListener::from(socket);
+        let listener = listen(address, count > 1)?;
         address = listener.local_addr()?;
         listeners.push(listener);
     }
     Ok(listeners)
+}
+
+fn listen(address: SocketAddr, shared: bool) -> io::Result<std::net::TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    if shared {
+        socket.set_reuse_port(true)?;
+    }
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
 }
 
 /// Accepts until `stop`; each connection runs on this thread and is tracked in `connections`.
@@ -82,5 +90,20 @@ async fn start(node: Arc<Node>, stream: TcpStream, address: SocketAddr, tls: Opt
         Ok(Ok(stream)) => serve(node, stream, address).await,
         Ok(Err(error)) => tracing::debug!(%address, %error, "a TLS handshake failed"),
         Err(_) => tracing::debug!(%address, "a TLS handshake took too long"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn given_a_port_of_another_server_when_bound_should_refuse_instead_of_sharing_it() {
+        let first = bind(SocketAddr::from(([127, 0, 0, 1], 0)), 2).unwrap();
+        let address = first[0].local_addr().unwrap();
+        assert!(first.iter().all(|listener| listener.local_addr().unwrap() == address));
+        assert_eq!(bind(address, 2).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        drop(first);
+        assert_eq!(bind(address, 2).unwrap().len(), 2);
     }
 }
