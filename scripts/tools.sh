@@ -9,6 +9,8 @@ cargo_fuzz_version=0.13.2
 # The published command line that bdd/interop drives; its client crate is pinned in bdd/interop/Cargo.lock.
 published_cli_version=0.14.1-edge.7
 published_cli=$tools/published/bin/iggy
+# Both are made of the same crates with the same settings, so the second build takes most of the first as it is.
+published_build=$repository/target/published
 
 # rustup installs itself here when the machine has no Rust yet.
 export PATH=$tools/bin:${CARGO_HOME:-$HOME/.cargo}/bin:$PATH
