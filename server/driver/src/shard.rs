@@ -29,6 +29,8 @@ const SHARD_SLOT: u64 = u32::MAX as u64;
 pub struct ShardConfig {
     /// Facts of its partitions.
     pub partition: PartitionConfig,
+    /// Bytes of the newest batches that all partitions together keep in memory.
+    pub tails_bytes_max: usize,
     /// Bytes that reads from disk may take at once; further reads wait.
     pub read_bytes_max: u64,
     /// Polls parked at once.
@@ -91,6 +93,9 @@ pub struct Shard<S> {
     /// Partitions with reads that wait for room, in the order in which they came.
     waiting_reads: VecDeque<u32>,
     read_bytes: u64,
+    tails_bytes: usize,
+    /// Partition whose tail was looked at last for room.
+    tail_hand: u32,
     parked: usize,
     parked_by: BTreeMap<Member, usize>,
     /// Orders that found the log of their partition full.
@@ -115,6 +120,8 @@ impl<S: Storage> Shard<S> {
             deadlines: BinaryHeap::new(),
             waiting_reads: VecDeque::new(),
             read_bytes: 0,
+            tails_bytes: 0,
+            tail_hand: 0,
             parked: 0,
             parked_by: BTreeMap::new(),
             orders: VecDeque::new(),
@@ -323,6 +330,7 @@ impl<S: Storage> Shard<S> {
             && let Some(mut group) = self.partitions.remove(&slot)
         {
             group.abandon();
+            self.tails_bytes -= group.count_tail().0;
             let mut notices = Vec::new();
             group.take_notices(&mut notices);
             job = group.close();
@@ -448,8 +456,31 @@ impl<S: Storage> Shard<S> {
         };
         let key = group.key();
         group.take_notices(&mut notices);
+        let (before, now) = group.count_tail();
+        self.tails_bytes = self.tails_bytes - before + now;
         for notice in notices {
             self.notice(slot, key, notice);
+        }
+        self.forget_tails();
+    }
+
+    /// Makes room for the newest batches: goes round the partitions and forgets the tails that nobody has used since the
+    /// last time round.
+    fn forget_tails(&mut self) {
+        // Twice round is enough: the first time every mark of use is taken away.
+        let mut looks = 2 * self.partitions.len() + 2;
+        while self.tails_bytes > self.config.tails_bytes_max && looks > 0 {
+            looks -= 1;
+            let next = self.partitions.range_mut(self.tail_hand + 1..).next();
+            let Some((slot, group)) = next else {
+                self.tail_hand = 0;
+                continue;
+            };
+            self.tail_hand = *slot;
+            if group.forget_idle_tail() {
+                let (before, now) = group.count_tail();
+                self.tails_bytes = self.tails_bytes - before + now;
+            }
         }
     }
 

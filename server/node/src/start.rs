@@ -35,6 +35,8 @@ use xxhash_rust::xxh3::xxh3_128;
 
 /// Newest batches of each partition kept in memory.
 const TAIL_BYTES_MAX: usize = 4 << 20;
+/// Newest batches of all partitions of a shard kept in memory.
+const TAILS_BYTES_MAX: usize = 256 << 20;
 /// Requests of a partition that may wait for a write in flight.
 const WAITING_MAX: usize = 1024;
 
@@ -89,6 +91,7 @@ fn shard_config(config: &Config, cluster: u128, boot: u128) -> ShardConfig {
             verify_reads: config.partition.validate_checksum,
             waiting_max: WAITING_MAX,
         },
+        tails_bytes_max: TAILS_BYTES_MAX,
         read_bytes_max: config.sharding.deferred_poll_max_inflight_bytes,
         parked_max: config.sharding.deferred_poll_max_pending,
         parked_per_session_max: config.sharding.deferred_poll_max_pending_per_session,

@@ -59,6 +59,17 @@ impl Tail {
         }
     }
 
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Forgets everything; reads then come from disk.
+    pub fn clear(&mut self) {
+        self.batches.clear();
+        self.bytes = 0;
+    }
+
     /// First offset in memory, if there is one.
     pub fn start(&self) -> Option<u64> {
         self.batches.front().map(|batch| batch.base_offset)

@@ -59,6 +59,7 @@ impl PartitionGroup {
             (Body::Batch { header: bytes, frames }, Some(batch)) => {
                 let base_offset = batch.base_offset.get();
                 self.counters.count_appended(batch.message_count.get());
+                self.tail_used = true;
                 self.tail.push(StoredBatch {
                     base_offset,
                     last_offset: base_offset + u64::from(batch.message_count.get()) - 1,

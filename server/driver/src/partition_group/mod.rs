@@ -112,6 +112,10 @@ pub struct PartitionGroup {
     state: PartitionState,
     segments: Segments,
     tail: Tail,
+    /// Bytes of the tail when the shard counted them last.
+    counted_tail: usize,
+    /// Whether the tail was read or appended to since the shard last looked.
+    tail_used: bool,
     pending: VecDeque<writes::Pending>,
     /// Requests that wait until a position is applied.
     waiting: VecDeque<Waiting>,
@@ -185,6 +189,8 @@ impl PartitionGroup {
             state: found.state,
             segments: found.segments,
             tail: Tail::new(config.tail_bytes_max),
+            counted_tail: 0,
+            tail_used: false,
             pending: VecDeque::new(),
             waiting: VecDeque::new(),
             parked: BTreeMap::new(),
@@ -203,6 +209,21 @@ impl PartitionGroup {
         };
         group.publish_counters();
         Ok((group, found.log.loss))
+    }
+
+    /// Bytes of the tail at the last count, and now.
+    pub fn count_tail(&mut self) -> (usize, usize) {
+        let before = std::mem::replace(&mut self.counted_tail, self.tail.bytes());
+        (before, self.counted_tail)
+    }
+
+    /// Forgets the tail unless it was used since the last call. True when it is gone.
+    pub fn forget_idle_tail(&mut self) -> bool {
+        let idle = !std::mem::take(&mut self.tail_used);
+        if idle {
+            self.tail.clear();
+        }
+        idle
     }
 
     /// Its key.

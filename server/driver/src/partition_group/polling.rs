@@ -170,6 +170,7 @@ impl PartitionGroup {
     /// Gathers from the tail; false when it does not reach back far enough.
     fn gather_from_memory(&mut self, gathered: &mut Gathered) -> bool {
         let end = self.state.next_offset;
+        self.tail_used = true;
         let Some(batches) = self.tail.from(gathered.next_offset()) else {
             return false;
         };

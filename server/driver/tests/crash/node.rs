@@ -76,6 +76,7 @@ pub fn config(boot: u128) -> ShardConfig {
             verify_reads: true,
             waiting_max: 4,
         },
+        tails_bytes_max: 4_000,
         read_bytes_max: 1 << 20,
         parked_max: 8,
         parked_per_session_max: 4,
