@@ -285,7 +285,16 @@ impl PartitionGroup {
             };
             read.span = span;
         }
-        self.want_read(read, needs.unwrap_or(0));
+        let needs = needs.unwrap_or(0);
+        if needs > read.span.available {
+            // Asking again would bring the same bytes for ever.
+            self.notices.push(Notice::Damaged(format!(
+                "segment {}: the batch at byte {} has {needs} bytes, and {} are left",
+                read.span.base_offset, read.span.position, read.span.available
+            )));
+            return self.reply(Reply::refused(&read.origin, ErrorCode::CannotReadMessage));
+        }
+        self.want_read(read, needs);
     }
 
     fn read_failed(&mut self, now: Now, read: DiskRead, error: &StorageError, storage: &mut dyn Storage) {

@@ -69,6 +69,8 @@ pub struct History {
     faulty: bool,
     /// What was applied when the partition fenced itself; nothing after it may be acknowledged in this life.
     fenced_at: Option<u64>,
+    /// Whether the last life ended in order: then even the power may go without a loss.
+    stopped: bool,
     /// Everything that came out, for comparison with another run of the seed.
     pub trace: u64,
 }
@@ -108,6 +110,7 @@ impl History {
             producer_losses: 0,
             faulty: false,
             fenced_at: None,
+            stopped: false,
             trace: 0,
         }
     }
@@ -142,6 +145,7 @@ impl History {
             counters: std::sync::Arc::default(),
         };
         self.order(order)?;
+        self.stopped = false;
         let Some((end, next_offset, log_start)) = self.state(|state| (state.op, state.next_offset, state.log_start))
         else {
             return Err("the partition was not opened".into());
@@ -178,10 +182,13 @@ impl History {
 
     /// Runs the disk until it has nothing left to do.
     pub fn settle(&mut self) -> Result<(), Broken> {
-        while !self.node().is_idle() && !self.disk.is_dead() {
+        for _ in 0..10_000 {
+            if self.node().is_idle() || self.disk.is_dead() {
+                return Ok(());
+            }
             self.complete(4)?;
         }
-        Ok(())
+        Err("the node never rests".into())
     }
 
     fn take_outputs(&mut self) -> Result<(), Broken> {
@@ -192,6 +199,9 @@ impl History {
             match output {
                 Output::Reply(reply) => self.replied(reply)?,
                 Output::HistoryLost { losses, .. } => {
+                    if self.stopped {
+                        return Err(format!("{losses} losses after a stop in order"));
+                    }
                     self.known = PartitionHistory {
                         losses,
                         incarnation: KEY.incarnation + losses,
@@ -212,6 +222,7 @@ impl History {
                         self.fenced_at = self.state(|state| state.op);
                     }
                 }
+                Output::Stopped => self.stopped = !self.is_impaired(),
                 _ => {}
             }
         }
@@ -262,6 +273,18 @@ impl History {
                 self.disk.lose_power(self.random.random());
                 self.boot += 1;
             }
+        }
+    }
+
+    /// Stops the node in order, as far as the disk lives.
+    pub fn stop(&mut self) -> Result<(), Broken> {
+        self.node().shard.stop();
+        self.take_outputs()?;
+        self.settle()?;
+        if self.stopped || self.is_impaired() {
+            Ok(())
+        } else {
+            Err("the node did not stop".into())
         }
     }
 

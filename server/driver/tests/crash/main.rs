@@ -66,6 +66,9 @@ fn lives(seed: u64, policy: usize) -> Result<u64, Broken> {
             }
             history.act()?;
         }
+        if history.random.random_ratio(1, 3) {
+            history.stop()?;
+        }
         history.die_either_way();
     }
     history.start()?;
