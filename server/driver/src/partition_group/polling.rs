@@ -106,7 +106,7 @@ impl PartitionGroup {
         match start {
             Start::Offset(offset) => self.state.next_offset.saturating_sub(offset),
             Start::Timestamp(timestamp) => match self.tail.offset_at(timestamp) {
-                Some(offset) => self.state.next_offset.saturating_sub(offset),
+                Some(offset) => self.state.next_offset.saturating_sub(offset.max(self.state.log_start)),
                 None if self.segments.last_timestamp() >= timestamp => self.state.messages(),
                 None => 0,
             },
@@ -126,7 +126,7 @@ impl PartitionGroup {
             // What was removed since the poll came is gone; reading goes on after it.
             Start::Offset(offset) => (offset.max(self.state.log_start), None),
             Start::Timestamp(timestamp) => match self.tail.offset_at(timestamp) {
-                Some(offset) => (offset, None),
+                Some(offset) => (offset.max(self.state.log_start), None),
                 None => (self.state.log_start, Some(timestamp)),
             },
         };
