@@ -30,6 +30,8 @@ pub struct Gathered {
     /// Offset of the last message.
     pub last_offset: Option<u64>,
     next: u64,
+    /// Offset at which the next batch of the log must start, once one was seen on disk.
+    follows: Option<u64>,
     /// Whether a first message above the byte limit comes alone.
     oversize: bool,
     limits: Limits,
@@ -66,6 +68,7 @@ impl Gathered {
             bytes: 0,
             last_offset: None,
             next: from,
+            follows: None,
             oversize,
             limits,
             full,
@@ -159,7 +162,17 @@ impl Gathered {
                 });
             }
             let batch = chunk.slice(passed..passed + length as usize);
-            let last = header.base_offset.get() + u64::from(header.message_count.get()) - 1;
+            let last = header
+                .base_offset
+                .get()
+                .saturating_add(u64::from(header.message_count.get()) - 1);
+            let base = header.base_offset.get();
+            // A batch that seems older or newer than it is would be passed over, and its messages with it.
+            let skips = from_timestamp.is_none() && base > self.next;
+            if skips || self.follows.is_some_and(|follows| follows != base) {
+                return Err(damaged(BatchError::OffsetDelta));
+            }
+            self.follows = last.checked_add(1);
             let wanted = from_timestamp.is_none_or(|from| header.base_timestamp.get() >= from) && last >= self.next;
             passed += length as usize;
             if !wanted {
@@ -170,7 +183,7 @@ impl Gathered {
                     .and_then(|view| view.verify())
                     .map_err(damaged)?;
             }
-            self.next = self.next.max(header.base_offset.get());
+            self.next = self.next.max(base);
             self.take(&batch, end)?;
         }
         Ok(Walked { passed, needs: None })
