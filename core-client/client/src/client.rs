@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use iggy_protocol::{Command, Encode, ErrorCode, Identifier};
+use iggy_protocol::{Command, Consumer, Encode, ErrorCode, Identifier};
 use tokio::time::{Duration, Instant};
 
 use crate::call::{Call, execute};
@@ -16,6 +16,7 @@ use crate::events::{DiagnosticEvent, Events};
 use crate::frame_buffer::FrameBuffer;
 use crate::lanes::Resolution;
 use crate::producer::{IggyProducerBuilder, Partitioner};
+use crate::reader::ReaderBuilder;
 use crate::session::Intent;
 
 /// A client. Clones share one session and its connections; when the last of them is gone, the connections close.
@@ -204,6 +205,27 @@ impl IggyClient {
             Identifier::try_from(topic)?,
         );
         Ok(IggyConsumerBuilder::new(self.clone(), name, stream, topic))
+    }
+
+    /// Begins a reader of many partitions of a topic, in batches.
+    ///
+    /// ```no_run
+    /// # async fn example(client: iggy::IggyClient) -> Result<(), Box<dyn std::error::Error>> {
+    /// # use iggy::prelude::*;
+    /// # let (stream, topic) = (Identifier::named("orders")?, Identifier::named("created")?);
+    /// let mut reader = client
+    ///     .reader(&stream, &topic, &Consumer::new(Identifier::named("audit")?))
+    ///     .partitions(0..8)
+    ///     .build()
+    ///     .await?;
+    /// let batch = reader.next().await?;
+    /// if let Some(checkpoint) = batch.checkpoint() {
+    ///     reader.commit(checkpoint).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn reader(&self, stream: &Identifier, topic: &Identifier, consumer: &Consumer) -> ReaderBuilder {
+        ReaderBuilder::new(self.clone(), stream.clone(), topic.clone(), consumer.clone())
     }
 
     /// A call of the application with this body, to the metadata primary; returns the payload.

@@ -9,13 +9,39 @@ use tokio::time::{Duration, Instant};
 
 use crate::connection::Connection;
 
-/// Where the two times of a deferred poll stand, counted from the end of its body.
-const WAIT_FROM_END: usize = 24;
-const TIMEOUT_FROM_END: usize = 8;
+/// Where the two times of a waiting read stand, counted from the end of its body, and what they must keep between them.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    wait_from_end: usize,
+    timeout_from_end: usize,
+    /// Whether the margin is due without a wait too.
+    margin_always: bool,
+}
+
+impl Times {
+    /// In a deferred poll (wire 7.4).
+    pub const POLL: Self = Self {
+        wait_from_end: 24,
+        timeout_from_end: 8,
+        margin_always: false,
+    };
+
+    /// In a grouped fetch of so many targets: counts, limits, flag and the table follow the times (wire 7.5).
+    pub const fn of_fetch(targets: usize) -> Self {
+        let after = 4 + 4 + 4 + 1 + 4 + 33 * targets;
+        Self {
+            wait_from_end: after + 16,
+            timeout_from_end: after + 8,
+            margin_always: true,
+        }
+    }
+}
 
 /// The waits of a deferred poll as its caller asked for them.
 #[derive(Debug, Clone, Copy)]
 pub struct Timing {
+    /// Where the times stand in the frame.
+    pub times: Times,
     /// When the call began.
     pub began: Instant,
     /// How long to wait for messages.
@@ -30,12 +56,14 @@ impl Timing {
         let elapsed = self.began.elapsed();
         let wait = micros(self.wait.saturating_sub(elapsed));
         // A wait needs its margin, and without a wait one microsecond is the least.
-        let least = if wait > 0 { wait + MIN_REPLY_MARGIN_MICROS } else { 1 };
+        let margin = wait > 0 || self.times.margin_always;
+        let least = if margin { wait + MIN_REPLY_MARGIN_MICROS } else { 1 };
         let timeout = micros(self.timeout.saturating_sub(elapsed)).max(least);
         let mut shrunk = BytesMut::from(&frame[..]);
         let end = shrunk.len();
-        shrunk[end - WAIT_FROM_END..end - WAIT_FROM_END + 8].copy_from_slice(&wait.to_le_bytes());
-        shrunk[end - TIMEOUT_FROM_END..].copy_from_slice(&timeout.to_le_bytes());
+        for (from_end, micros) in [(self.times.wait_from_end, wait), (self.times.timeout_from_end, timeout)] {
+            shrunk[end - from_end..end - from_end + 8].copy_from_slice(&micros.to_le_bytes());
+        }
         shrunk.freeze()
     }
 }
@@ -117,6 +145,7 @@ mod tests {
         };
         let frame = FrameBuffer::of(&poll).seal(&RequestHeader::new(Operation::NonReplicated, 0));
         let timing = Timing {
+            times: Times::POLL,
             began: Instant::now(),
             wait: Duration::from_secs(5),
             timeout: Duration::from_secs(15),

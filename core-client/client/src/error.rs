@@ -270,7 +270,11 @@ impl IggyError {
         if let Some((_, retryable)) = self.0.cause {
             return retryable;
         }
-        let never = matches!(self.0.code.retry_class(), RetryClass::Never);
+        // That something is not there is believed once the metadata primary has said it, and a call asks it before it fails.
+        let never = matches!(
+            self.0.code.retry_class(),
+            RetryClass::Never | RetryClass::UnlessMetadataPrimary
+        );
         !never || self.class() == ErrorClass::Unavailable
     }
 

@@ -1,4 +1,4 @@
-//! The client core: connection, session, router, operations, producer and consumer.
+//! The client core: connection, session, router, operations, producer, consumer and partition reader.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), iggy::IggyError> {
@@ -14,7 +14,7 @@
 //!
 //! Layers, each knowing only those below: `transport` (bytes), `connection` (frames and request numbers), `session` and
 //! `sign_in` (who we are), `connect` and `heartbeat` (links), `routes`, `lanes`, `answer` and `call` (one call to its end),
-//! `operations` (one function per command), `producer` and `consumer`.
+//! `operations` (one function per command), `producer`, `consumer` and `reader`.
 //!
 //! Every write ends as applied, not applied or unknown: see [`IggyError::outcome`]. A write whose outcome is unknown keeps
 //! its lane until it is resolved or abandoned, so that nothing overtakes it.
@@ -41,6 +41,7 @@ mod operations;
 mod poll;
 pub mod prelude;
 pub mod producer;
+pub mod reader;
 mod reading;
 #[cfg(test)]
 mod replay_tests;
@@ -71,6 +72,7 @@ pub use producer::{
     BackgroundConfig, BackpressureMode, DirectConfig, IggyProducer, IggyProducerBuilder, Partitioner, SendFailed,
     Sharding,
 };
+pub use reader::{PartitionReader, ReadError, ReaderBuilder};
 pub use resource_options::{
     CompressionAlgorithm, IggyExpiry, MaxTopicSize, PartitionResizePolicy, RawOptions, StreamCreateOptions,
     StreamUpdateOptions, TopicCreateOptions, TopicUpdateOptions, UserCreateOptions, UserStatus, UserUpdateOptions,

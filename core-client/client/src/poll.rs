@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use iggy_protocol::limits::{MAX_DEFERRED_WAIT_MICROS, MIN_REPLY_BYTES};
-use iggy_protocol::reply::message::{PollHead, PollReply};
+use iggy_protocol::reply::message::{FetchSection, PollHead, PollReply};
 use iggy_protocol::{ErrorCode, IggyDuration, PartitionContext, PollingStrategy};
 
 use crate::error::IggyError;
@@ -230,6 +230,18 @@ pub struct PolledMessages {
 }
 
 impl PolledMessages {
+    /// What a section of a grouped fetch brought; never empty.
+    pub(crate) fn of_section(section: &FetchSection, messages: Vec<IggyMessage>, start: ReadStart) -> Self {
+        Self {
+            partition_id: section.partition_id,
+            current_offset: section.current_offset,
+            count: messages.len() as u32,
+            messages,
+            context: section.context,
+            start,
+        }
+    }
+
     /// Reads a reply body. Payloads stay in it.
     pub(crate) fn decode(body: &Bytes, start: ReadStart) -> Result<Self, IggyError> {
         use iggy_protocol::codec::Decode;

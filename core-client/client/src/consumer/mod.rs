@@ -8,6 +8,7 @@ mod builder;
 mod commits;
 
 pub use builder::IggyConsumerBuilder;
+pub(crate) use commits::Commits;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,7 +19,6 @@ use iggy_protocol::{Consumer, ErrorCode, Identifier, PollingStrategy};
 use tokio::time::{Duration, Instant};
 
 use crate::client::IggyClient;
-use crate::consumer::commits::Commits;
 use crate::error::{ErrorClass, IggyError};
 use crate::message::IggyMessage;
 use crate::poll::{Checkpoint, CommitPolicy, PollOptions, PolledMessages, ReadStart};

@@ -15,7 +15,7 @@ use tokio::time::{Duration, Instant};
 use crate::answer::CallKind;
 use crate::call::{Call, execute};
 use crate::client::IggyClient;
-use crate::deferred::Timing;
+use crate::deferred::{Times, Timing};
 use crate::encryption;
 use crate::error::{IggyError, Outcome};
 use crate::frame_buffer::FrameBuffer;
@@ -327,6 +327,7 @@ fn poll_call(
     };
     call.reply_limit = poll.reply_limit();
     call.timing = Some(Timing {
+        times: Times::POLL,
         began,
         wait: options.max_wait.into(),
         timeout,

@@ -1,5 +1,6 @@
 //! One function per command, on [`IggyClient`].
 
+mod fetch;
 mod groups;
 mod messages;
 mod offsets;

@@ -4,6 +4,7 @@ mod consumers;
 mod faults;
 mod messages;
 mod producers;
+mod readers;
 mod resources;
 mod sessions;
 
