@@ -98,6 +98,7 @@ pub struct MetadataGroup {
     pending: VecDeque<Pending>,
     applied: LogEnd,
     boot: BootId,
+    opened: bool,
     stopping: bool,
     finishing: bool,
     notices: Vec<MetadataNotice>,
@@ -151,6 +152,7 @@ impl MetadataGroup {
             pending: VecDeque::new(),
             applied: found.end,
             boot,
+            opened: false,
             stopping: false,
             finishing: false,
             notices: Vec::new(),
@@ -171,6 +173,12 @@ impl MetadataGroup {
             state.apply(position_of(&record.header), request_of(&record.header), &change);
         }
         Ok(state)
+    }
+
+    /// Whether what recovery found is on disk. Until then nothing that follows from it may be undone or removed: a loss
+    /// of power could still bring an older state back.
+    pub fn is_open(&self) -> bool {
+        self.opened
     }
 
     /// The applied state.
@@ -240,7 +248,8 @@ impl MetadataGroup {
                     self.notices.push(MetadataNotice::OpenFailed(error));
                 }
                 LogEvent::Finished => self.notices.push(MetadataNotice::Stopped),
-                LogEvent::Opened | LogEvent::Checkpointed(_) | LogEvent::Read { .. } => {}
+                LogEvent::Opened => self.opened = true,
+                LogEvent::Checkpointed(_) | LogEvent::Read { .. } => {}
             }
         }
         self.finish_when_quiet(storage);

@@ -4,11 +4,12 @@
 mod partition;
 
 use iggy_driver::PartitionEvent;
+use iggy_metadata::PartitionKey;
 use iggy_partition::Settings;
 use iggy_protocol::polling_strategy::PollingStrategy;
 use iggy_storage::image::Image;
 use iggy_storage::memory::MemoryDisk;
-use partition::{Message, Partition, path, settings};
+use partition::{KEY, Message, Partition, path, settings};
 use proptest::prelude::*;
 
 /// A partition of twenty batches in several segments, whose process has just crashed.
@@ -137,6 +138,22 @@ fn given_a_failed_sync_when_written_again_should_take_nothing_more_and_still_ser
     assert!(
         matches!(partition.events.as_slice(), [PartitionEvent::Trouble(_, text)] if text.contains("no more writes"))
     );
+}
+
+#[test]
+fn given_a_fenced_partition_when_another_is_written_should_go_on() {
+    let (disk, log) = written();
+    let mut partition = Partition::restart(&disk, 0, log);
+    let other = PartitionKey { partition_id: 1, ..KEY };
+    partition.open(other, settings());
+    disk.fail_next_sync(1);
+    assert!(!partition.send(&[10]));
+    partition.key = other;
+    assert!(partition.send(&[10]) && partition.send(&[20, 30]));
+    let read = partition.poll(PollingStrategy::First, 10, 10_000);
+    assert_eq!(read.len(), 3);
+    partition.key = KEY;
+    assert!(!partition.send(&[10]));
 }
 
 #[test]

@@ -21,7 +21,7 @@ use iggy_protocol::polling_strategy::PollingStrategy;
 use iggy_storage::memory::MemoryDisk;
 use node::Node;
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const KEY: PartitionKey = PartitionKey {
     stream_id: 1,
@@ -108,7 +108,7 @@ struct World {
     now: Now,
     next: u64,
     polls: BTreeMap<u64, OpenPoll>,
-    sends: BTreeMap<u64, ()>,
+    sends: BTreeSet<u64>,
     /// Whether every poll that can be served must be: not once the disk failed or the partition is gone.
     healthy: bool,
     generation: u64,
@@ -150,7 +150,7 @@ impl World {
             now,
             next: 0,
             polls: BTreeMap::new(),
-            sends: BTreeMap::new(),
+            sends: BTreeSet::new(),
             healthy: true,
             generation: 0,
         }
@@ -241,7 +241,7 @@ impl World {
         }
         let batch: Bytes = builder.finish(None).expect("a batch").freeze();
         let origin = self.origin(Operation::SendMessages, 9);
-        self.sends.insert(origin.ticket.0, ());
+        self.sends.insert(origin.ticket.0);
         self.node
             .shard
             .request(self.now, KEY, origin, PartitionRequest::Send { batch });
@@ -258,9 +258,10 @@ impl World {
             deadline: self.now.monotonic + wanted.wait,
         };
         self.polls.insert(origin.ticket.0, open);
-        let consumer = match wanted.group {
-            true => ConsumerKey::Group(GROUP),
-            false => ConsumerKey::Consumer(Identifier::numeric(1)),
+        let consumer = if wanted.group {
+            ConsumerKey::Group(GROUP)
+        } else {
+            ConsumerKey::Consumer(Identifier::numeric(1))
         };
         let poll = Poll {
             consumer,
@@ -289,7 +290,7 @@ impl World {
         for output in outputs {
             if let Output::Reply(reply) = output {
                 let ticket = reply.ticket.0;
-                let known = self.polls.remove(&ticket).is_some() || self.sends.remove(&ticket).is_some();
+                let known = self.polls.remove(&ticket).is_some() || self.sends.remove(&ticket);
                 prop_assert!(known, "ticket {} was answered twice, or never asked", ticket);
             }
         }

@@ -164,10 +164,10 @@ impl MetadataHistory {
             }
             3 => {
                 let request = self.random.random_range(1..=self.next_request);
-                match self.requests.contains_key(&request) {
-                    true => self.ask(request),
-                    false => Ok(()),
+                if self.requests.contains_key(&request) {
+                    self.ask(request)?;
                 }
+                Ok(())
             }
             4 => {
                 let filler = Change::ChangePassword {

@@ -51,6 +51,8 @@ impl std::fmt::Debug for Message {
 
 pub struct Partition {
     pub shard: Shard<MemoryStorage>,
+    /// Partition that requests go to.
+    pub key: PartitionKey,
     disk: MemoryDisk,
     now: Now,
     next: u64,
@@ -96,22 +98,27 @@ impl Partition {
         let wall = log.last().map_or(1_000_000, |message| message.timestamp);
         let mut partition = Self {
             shard: Shard::new(config, disk.storage(1)),
+            key: KEY,
             disk: disk.clone(),
             now: Now { monotonic: 1, wall },
             next: log.len() as u64,
             log,
             events: Vec::new(),
         };
-        partition.order(Order::Open {
-            key: KEY,
+        partition.open(KEY, settings);
+        partition
+    }
+
+    pub fn open(&mut self, key: PartitionKey, settings: Settings) {
+        self.order(Order::Open {
+            key,
             settings,
             history: History {
                 losses: 0,
-                incarnation: KEY.incarnation,
+                incarnation: key.incarnation,
             },
             counters: std::sync::Arc::default(),
         });
-        partition
     }
 
     pub fn log(&self) -> &[Message] {
@@ -162,7 +169,7 @@ impl Partition {
             user_id: 0,
             connection: 0,
         };
-        self.shard.request(self.now, KEY, origin, request);
+        self.shard.request(self.now, self.key, origin, request);
         let mut replies = self.settle();
         assert_eq!(replies.len(), 1, "one answer to one request");
         replies.remove(0)
