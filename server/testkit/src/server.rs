@@ -9,6 +9,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
@@ -347,16 +348,13 @@ fn variable(key: &str) -> String {
     format!("{VARIABLE_PREFIX}{}", key.replace('.', "_").to_uppercase())
 }
 
-#[allow(unsafe_code)]
 fn terminate(process: &Child) -> Result<()> {
     let id = process.id().ok_or_else(|| anyhow!("the server has already ended"))?;
-    let id = i32::try_from(id).context("the process id does not fit pid_t")?;
-    // SAFETY: kill takes no pointers. The id is still ours: `Child::id` is `Some` only until the process is reaped,
-    // and only `&mut Child` can reap it.
-    if unsafe { libc::kill(id, libc::SIGTERM) } != 0 {
-        return Err(std::io::Error::last_os_error()).context("SIGTERM could not be sent");
-    }
-    Ok(())
+    let id = i32::try_from(id)
+        .ok()
+        .and_then(Pid::from_raw)
+        .context("the process id does not fit pid_t")?;
+    kill_process(id, Signal::TERM).context("SIGTERM could not be sent")
 }
 
 #[cfg(test)]
