@@ -47,6 +47,8 @@ pub enum Death {
 enum Asked {
     Request(usize),
     Read,
+    /// A read that stores its offset.
+    CommittingRead,
 }
 
 pub struct History {
@@ -243,6 +245,13 @@ impl History {
                 self.last_read = Some(reply);
                 Ok(())
             }
+            Some(Asked::CommittingRead) => {
+                self.saw(&reply)?;
+                let last = messages(&reply)?.last().map(|(offset, ..)| *offset);
+                let refused = reply.header.status.get() != 0;
+                self.oracle.read_committed(last, refused);
+                Ok(())
+            }
             None => Err(format!("ticket {} was answered twice", reply.ticket.0)),
         }
     }
@@ -265,8 +274,9 @@ impl History {
         self.fenced_at = None;
         self.disk.fail_next_sync(0);
         self.disk.fill_after(None);
+        let reading = self.asked.values().any(|asked| *asked == Asked::CommittingRead);
         self.asked.clear();
-        self.oracle.died();
+        self.oracle.died(reading);
         match death {
             Death::Crash => self.disk.crash(),
             Death::Power => {
@@ -336,7 +346,8 @@ impl History {
                 .flatten();
             self.oracle.check_offset(consumer, stored, end)?;
         }
-        Ok(())
+        let stored = self.state(|state| state.offsets.get(&reader()).copied()).flatten();
+        self.oracle.check_read(stored, end)
     }
 
     /// As [`inspect`](Self::inspect), unless the disk dies meanwhile.
@@ -347,21 +358,21 @@ impl History {
 
     fn read(&mut self, strategy: PollingStrategy, count: u32) -> Result<Reply, Broken> {
         self.last_read = None;
-        self.poll(strategy, count)?;
+        self.poll(strategy, count, false)?;
         self.settle()?;
         self.last_read.take().ok_or_else(|| "a poll was never answered".into())
     }
 
-    fn poll(&mut self, strategy: PollingStrategy, count: u32) -> Result<(), Broken> {
-        let ticket = self.ticket(Asked::Read);
+    fn poll(&mut self, strategy: PollingStrategy, count: u32, commit: bool) -> Result<(), Broken> {
+        let ticket = self.ticket(if commit { Asked::CommittingRead } else { Asked::Read });
         let origin = origin(ticket, Operation::NonReplicated, 0, 0);
         let poll = Poll {
-            consumer: ConsumerKey::Consumer(Identifier::numeric(99)),
+            consumer: reader(),
             strategy,
             count,
             min_count: 1,
             max_bytes: 1 << 20,
-            commit: false,
+            commit,
             wait: 0,
             answer: Answer::Messages,
             may_park: true,
@@ -395,7 +406,8 @@ impl History {
             66..72 => {
                 let offset = self.state(|state| state.next_offset).unwrap_or(0);
                 let from = self.random.random_range(0..=offset);
-                self.poll(PollingStrategy::Offset(from), 5)
+                let commit = self.random.random();
+                self.poll(PollingStrategy::Offset(from), 5, commit)
             }
             _ => {
                 let jobs = self.random.random_range(1..4);
@@ -592,6 +604,11 @@ impl History {
             open => Err(format!("{open} requests were never answered")),
         }
     }
+}
+
+/// The consumer that only reads.
+fn reader() -> ConsumerKey {
+    ConsumerKey::Consumer(Identifier::numeric(99))
 }
 
 fn key_of(consumer: u32) -> ConsumerKey {

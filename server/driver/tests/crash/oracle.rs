@@ -69,6 +69,9 @@ pub struct Oracle {
     /// Where the metadata ordered the log to be cut, and up to where it may be cut at all.
     pub truncated_before: u64,
     pub may_start_at: u64,
+    /// Offset stored by the last read that was answered, and whether a later one may have stored another.
+    read: Option<u64>,
+    read_in_doubt: bool,
     /// Losses known.
     pub losses: u64,
     /// Newest owner generation ordered.
@@ -87,7 +90,8 @@ impl Oracle {
     }
 
     /// The process has died: whoever waited was told nothing.
-    pub fn died(&mut self) {
+    pub fn died(&mut self, reading: bool) {
+        self.read_in_doubt |= reading;
         for request in &mut self.requests {
             request.never_written &= request.open == 0;
             request.open = 0;
@@ -108,6 +112,7 @@ impl Oracle {
     ) -> Result<(), Broken> {
         if losses > self.losses {
             self.losses = losses;
+            self.read_in_doubt |= offsets == Durability::Replicated;
             // An order to cut meant what is gone, not what will stand there.
             self.may_start_at = self.may_start_at.min(next_offset);
         }
@@ -183,6 +188,26 @@ impl Oracle {
             _ if request.open > 0 => {}
             _ if request.never_written => request.status = Status::Refused,
             _ => request.status = Status::Unknown,
+        }
+        Ok(())
+    }
+
+    /// A read that stores its offset was answered: what it returned is what it stored.
+    pub fn read_committed(&mut self, last: Option<u64>, refused: bool) {
+        self.read_in_doubt |= refused;
+        if last.is_some() {
+            self.read = last;
+            self.read_in_doubt = false;
+        }
+    }
+
+    /// Holds the offset of the reader against its reads.
+    pub fn check_read(&self, stored: Option<u64>, next_offset: u64) -> Result<(), Broken> {
+        if stored.is_some_and(|stored| stored >= next_offset) || (!self.read_in_doubt && stored != self.read) {
+            return Err(format!(
+                "the reader is stored at {stored:?}, its last read ended at {:?}, the log at {next_offset}",
+                self.read
+            ));
         }
         Ok(())
     }
