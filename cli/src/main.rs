@@ -9,6 +9,7 @@ mod message_text;
 mod output;
 mod permission_text;
 mod progress;
+mod prompt;
 mod store;
 mod view;
 
@@ -16,7 +17,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
-use iggy::{IggyError, Outcome};
+use iggy::{ErrorClass, IggyError, Outcome};
 use serde_json::json;
 
 use arguments::Arguments;
@@ -42,7 +43,12 @@ fn main() -> ExitCode {
         .enable_all()
         .build()
         .map_err(anyhow::Error::from)
-        .and_then(|runtime| runtime.block_on(commands::run(&arguments.global, command)));
+        .and_then(|runtime| {
+            let outcome = runtime.block_on(commands::run(&arguments.global, command));
+            // A thread that still reads the terminal would hold an ordinary end back until a line comes.
+            runtime.shutdown_background();
+            outcome
+        });
     match outcome {
         Ok(()) => DONE.into(),
         // `iggy ... | head` closes the pipe when it has enough.
@@ -60,6 +66,11 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
+/// A program may look a name up again that is about to appear; a person who mistyped it gains nothing by it.
+fn may_help_again(refusal: &IggyError) -> bool {
+    refusal.retryable() && refusal.class() != ErrorClass::NotFound
+}
+
 /// Says on standard error what went wrong and, when the server or the client said it, what it means for a retry.
 fn report(error: &anyhow::Error, as_json: bool) {
     let refusal = error.chain().find_map(|cause| cause.downcast_ref::<IggyError>());
@@ -69,7 +80,7 @@ fn report(error: &anyhow::Error, as_json: bool) {
                 "code": refusal.code() as u32,
                 "name": refusal.code().name(),
                 "class": format!("{:?}", refusal.class()),
-                "retryable": refusal.retryable(),
+                "retryable": may_help_again(refusal),
                 "outcome": format!("{:?}", refusal.outcome()),
             })
         });
@@ -83,7 +94,7 @@ fn report(error: &anyhow::Error, as_json: bool) {
             Outcome::NotApplied => "nothing was changed",
             Outcome::Unknown => "whether it was applied is unknown",
         };
-        let retry = if refusal.retryable() {
+        let retry = if may_help_again(refusal) {
             "; trying again may help"
         } else {
             ""

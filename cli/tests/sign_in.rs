@@ -2,6 +2,9 @@
 
 mod program;
 
+use std::io::{Read as _, Write as _};
+use std::process::{Command, Stdio};
+
 use program::{Program, ends_with};
 
 fn line(text: &str) -> Vec<String> {
@@ -143,6 +146,14 @@ async fn given_errors_should_say_what_they_mean_in_both_forms() {
         ),
         (Some(1012), Some(false))
     );
+    // Whoever names what is not there must name something else; asking again is no help.
+    for missing in [
+        &["stream", "delete", "nowhere"][..],
+        &["topic", "get", "nowhere", "orders"],
+    ] {
+        let error = program.fails(missing);
+        assert!(error.contains("not") && !error.contains("trying again"), "{error}");
+    }
     ends_with(&mut program.command(&["stream", "explode"]), 2);
     let script = ends_with(program.bare().args(["--generate", "bash"]), 0).0;
     assert!(
@@ -160,5 +171,47 @@ async fn given_no_server_should_give_up_and_say_where_it_was_looked_for() {
     assert!(
         error.contains(&format!("cannot connect to {}", program.server.tcp_address())),
         "{error}"
+    );
+}
+
+#[tokio::test]
+async fn given_a_terminal_should_not_show_a_password_that_is_typed() {
+    let program = Program::start().await;
+    let line = format!(
+        "{} --tcp-server-address {} -u iggy -p iggy user password iggy",
+        env!("CARGO_BIN_EXE_iggy"),
+        program.server.tcp_address()
+    );
+    // `script` gives the program a terminal and copies what stands on it.
+    let mut command = Command::new("script");
+    let mut running = command
+        .args(["-qec", &line, "/dev/null"])
+        .env("IGGY_HOME", program.home())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("`script` of util-linux runs");
+    let mut input = running.stdin.take().unwrap();
+    let mut output = running.stdout.take().unwrap();
+    let mut shown = Vec::new();
+    for (question, answer) in [("Current password: ", "iggy\n"), ("New password: ", "newsecret\n")] {
+        let mut byte = [0];
+        while !shown.ends_with(question.as_bytes()) {
+            assert_eq!(
+                output.read(&mut byte).unwrap(),
+                1,
+                "{}",
+                String::from_utf8_lossy(&shown)
+            );
+            shown.push(byte[0]);
+        }
+        input.write_all(answer.as_bytes()).unwrap();
+    }
+    output.read_to_end(&mut shown).unwrap();
+    assert!(running.wait().unwrap().success());
+    let shown = String::from_utf8_lossy(&shown);
+    assert!(
+        shown.contains("changed the password") && !shown.contains("newsecret"),
+        "{shown}"
     );
 }

@@ -1,13 +1,12 @@
 //! Users.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
-
 use anyhow::{Result, bail};
 use iggy::prelude::*;
 
 use super::{NotFound, Session};
-use crate::arguments::{UserCommand, UserStatusArgument, parse_password};
+use crate::arguments::{UserCommand, UserStatusArgument};
 use crate::output::Form;
+use crate::prompt;
 use crate::view;
 
 impl From<UserStatusArgument> for UserStatus {
@@ -71,8 +70,14 @@ pub(super) async fn run(session: &Session, command: UserCommand) -> Result<()> {
             output.confirm(&format!("changed the status of the user {user}"))?;
         }
         UserCommand::Password { user, current, new } => {
-            let current = current.map_or_else(|| ask("Current password"), Ok)?;
-            let new = new.map_or_else(|| ask("New password"), Ok)?;
+            let current = match current {
+                Some(current) => current,
+                None => prompt::password("Current password").await?,
+            };
+            let new = match new {
+                Some(new) => new,
+                None => prompt::password("New password").await?,
+            };
             client.change_password(&user, &current, &new).await?;
             output.confirm(&format!("changed the password of the user {user}"))?;
         }
@@ -82,18 +87,4 @@ pub(super) async fn run(session: &Session, command: UserCommand) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Reads one line of standard input. At a terminal what is typed stays visible; the question says so.
-fn ask(what: &str) -> Result<String> {
-    let input = io::stdin();
-    if input.is_terminal() {
-        eprint!("{what} (will be visible): ");
-        io::stderr().flush()?;
-    }
-    let mut line = String::new();
-    if input.lock().read_line(&mut line)? == 0 {
-        bail!("{what} is missing: give it as an argument or on standard input");
-    }
-    parse_password(line.trim_end_matches(['\r', '\n'])).map_err(|error| anyhow::anyhow!("{what}: {error}"))
 }

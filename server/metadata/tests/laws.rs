@@ -502,8 +502,6 @@ fn check_groups(metadata: &Metadata) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
-
     #[test]
     fn given_any_history_when_replayed_should_give_the_same_state_answers_and_events(
         acts in proptest::collection::vec(act(), 1..200),
