@@ -1,42 +1,11 @@
 //! Sizes and times as people write them.
 
+use iggy_protocol::IggyByteSize;
 use std::time::Duration;
-
-const UNITS: [(&str, u64); 10] = [
-    ("", 1),
-    ("b", 1),
-    ("kb", 1_000),
-    ("mb", 1_000_000),
-    ("gb", 1_000_000_000),
-    ("tb", 1_000_000_000_000),
-    ("kib", 1 << 10),
-    ("mib", 1 << 20),
-    ("gib", 1 << 30),
-    ("tib", 1 << 40),
-];
 
 /// Parses `64 MiB`, `500 MB`, `1.5 GiB` or plain bytes. `None` for anything else, fractions of a byte and overflow.
 pub(super) fn parse_size(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let unit_start = text
-        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit_start);
-    let unit = unit.trim().to_ascii_lowercase();
-    let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit)?;
-    let number = number.replace('_', "");
-    let Some((whole, fraction)) = number.split_once('.') else {
-        return number.parse::<u64>().ok()?.checked_mul(*factor);
-    };
-    let digits = u32::try_from(fraction.len()).ok()?;
-    let scale = 10_u128.checked_pow(digits).filter(|_| digits > 0)?;
-    let scaled = format!("{whole}{fraction}")
-        .parse::<u128>()
-        .ok()?
-        .checked_mul(u128::from(*factor))?;
-    (scaled % scale == 0)
-        .then(|| u64::try_from(scaled / scale).ok())
-        .flatten()
+    text.parse().ok().map(IggyByteSize::as_bytes_u64)
 }
 
 /// Parses `30 s`, `1m 30s`, `500ms`.
