@@ -13,6 +13,8 @@ use tokio::net::TcpStream;
 
 const HEADER: usize = 256;
 const LARGEST_FRAME: u32 = 64 << 20;
+/// Largest frame the server takes from a peer before its first login.
+const STRANGER_FRAME_MAX: u32 = 64 << 10;
 const PING: u32 = 1;
 const NON_REPLICATED: u8 = 2;
 const REGISTER: u8 = 1;
@@ -119,6 +121,15 @@ async fn given_claims_of_large_frames_should_not_take_memory_for_them() {
     unharmed(&world).await;
     let grown = resident(&world).saturating_sub(before);
     assert!(grown < 200 * 1024, "200 claims of 64 MiB took {grown} KiB");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn given_a_large_frame_of_a_peer_that_never_signed_in_should_close_before_it_is_read() {
+    let world = World::with_topic(1).await;
+    let mut stream = connected(world.server.tcp_address()).await;
+    pour(&mut stream, &header(NON_REPLICATED, PING, STRANGER_FRAME_MAX + 1)).await;
+    assert!(is_closed(&mut stream).await, "a stranger's large frame was waited for");
+    unharmed(&world).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

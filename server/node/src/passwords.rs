@@ -1,11 +1,13 @@
 //! Passwords and personal access tokens: slow hashes off the shard threads, fast digests on them.
 //!
-//! Argon2id costs tens of milliseconds and 19 MiB each, so hashing runs on blocking threads, at most one per processor
-//! at a time, and at most [`WAITING_MAX`] more wait for their turn. A flood of logins is thus refused as retryable and
-//! neither takes the memory nor stalls a shard.
+//! Argon2id costs tens of milliseconds and 19 MiB each, so hashing runs on threads of its own, one per processor, and at
+//! most [`WAITING_MAX`] more wait for their turn. A flood of logins is thus refused as retryable and neither takes the
+//! memory nor stalls a shard. The threads are always the same ones: an allocator keeps what each thread that ever hashed
+//! has freed.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -17,7 +19,7 @@ use rand::TryRngCore as _;
 use rand::rngs::OsRng;
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
 /// Hash jobs that may wait for a thread.
@@ -26,6 +28,8 @@ pub const WAITING_MAX: usize = 256;
 pub const WAIT_DEADLINE: Duration = Duration::from_secs(10);
 
 const TOKEN_BYTES: usize = 48;
+
+type Job = Box<dyn FnOnce() + Send>;
 
 /// Why a password was not hashed or verified.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -44,6 +48,7 @@ pub enum PasswordError {
 /// Hashes and verifies passwords with Argon2id. Clones share the same bounds, so that all shards together keep them.
 #[derive(Clone)]
 pub struct Passwords {
+    jobs: mpsc::Sender<Job>,
     permits: Arc<Semaphore>,
     waiting: Arc<AtomicUsize>,
     decoy: Arc<OnceLock<String>>,
@@ -57,9 +62,23 @@ impl Default for Passwords {
 
 impl Passwords {
     /// At most `threads` jobs at once.
+    ///
+    /// # Panics
+    /// When the system gives no thread, which a server cannot start without.
     pub fn new(threads: usize) -> Self {
+        let threads = threads.max(1);
+        let (jobs, queue) = mpsc::channel();
+        let queue = Arc::new(Mutex::new(queue));
+        for index in 0..threads {
+            let queue = Arc::clone(&queue);
+            thread::Builder::new()
+                .name(format!("password-{index}"))
+                .spawn(move || work(&queue))
+                .expect("the system has a thread for passwords");
+        }
         Self {
-            permits: Arc::new(Semaphore::new(threads.max(1))),
+            jobs,
+            permits: Arc::new(Semaphore::new(threads)),
             waiting: Arc::default(),
             decoy: Arc::default(),
         }
@@ -116,12 +135,27 @@ impl Passwords {
             .map_err(|_| PasswordError::Busy)?
             .map_err(|_| PasswordError::Busy)?;
         drop(waiting);
-        let outcome = tokio::task::spawn_blocking(move || {
-            let outcome = job();
+        let ended = || PasswordError::Hashing("the thread that hashes has ended".to_owned());
+        let (answer, outcome) = oneshot::channel();
+        let job = move || {
+            // A caller that is gone wants nothing hashed.
+            if !answer.is_closed() {
+                let _ = answer.send(job());
+            }
             drop(permit);
-            outcome
-        });
-        outcome.await.map_err(|error| PasswordError::Hashing(error.to_string()))
+        };
+        self.jobs.send(Box::new(job)).map_err(|_| ended())?;
+        outcome.await.map_err(|_| ended())
+    }
+}
+
+/// Runs jobs until the last sender of them is gone.
+fn work(queue: &Mutex<mpsc::Receiver<Job>>) {
+    loop {
+        let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(job) = job else { return };
+        // A job that fails costs its own answer, never the thread.
+        let _ = catch_unwind(AssertUnwindSafe(job));
     }
 }
 
@@ -188,6 +222,7 @@ pub fn token_hash(token: &str) -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     #[tokio::test]
     async fn given_a_hash_should_verify_only_its_password() {
@@ -229,6 +264,26 @@ mod tests {
         assert_eq!(passwords.run(|| ()).await, Err(PasswordError::Busy));
         queued.pop();
         assert!(futures::poll!(Box::pin(passwords.run(|| ()))).is_pending());
+    }
+
+    #[tokio::test]
+    async fn given_many_jobs_when_run_should_use_the_same_few_threads() {
+        let passwords = Passwords::new(2);
+        let jobs = (0..200).map(|_| passwords.run(|| thread::current().id()));
+        let threads: HashSet<_> = futures::future::join_all(jobs)
+            .await
+            .into_iter()
+            .map(Result::unwrap)
+            .collect();
+        assert!(threads.len() <= 2, "{} threads hashed", threads.len());
+    }
+
+    #[tokio::test]
+    async fn given_a_job_that_fails_should_run_the_next() {
+        let passwords = Passwords::new(1);
+        let failed = passwords.run(|| panic!("a test's own panic")).await;
+        assert!(matches!(failed, Err(PasswordError::Hashing(_))), "{failed:?}");
+        assert_eq!(passwords.run(|| 7).await, Ok(7));
     }
 
     #[test]

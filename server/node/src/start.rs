@@ -1,7 +1,7 @@
 //! Starts a node and stops it: the order in which its parts come up and go down.
 
 use crate::config::{Arguments, Config, ConfigError, Loaded, RootCredentials};
-use crate::connection::listener;
+use crate::connection::listener::{self, Gates};
 use crate::connection::registry::Registry;
 use crate::data_directory::{DataDirectory, boot_id};
 use crate::metrics::{Access, Metrics, Sampler, TokenCheck};
@@ -150,9 +150,15 @@ async fn serve(
         seeds[index].orders.push(order);
     }
     let stop = CancellationToken::new();
-    let threads = start_shards(&node, seeds, tls, &stop, directory).await?;
+    let admit = CancellationToken::new();
+    let gates = Gates {
+        admit: admit.clone(),
+        stop: stop.clone(),
+    };
+    let threads = start_shards(&node, seeds, tls, &gates, directory).await?;
     bootstrap(&node, root).await?;
     set_limits(&node).await?;
+    admit.cancel();
     let metrics_address = start_metrics(&node, &stop).await?;
     tokio::task::spawn_local(housekeeping::run(Arc::clone(&node), stop.clone()));
     let mut signals = StopSignals::new()?;
@@ -233,7 +239,7 @@ async fn start_shards(
     node: &Arc<Node>,
     seeds: Vec<Seed>,
     tls: Option<Arc<ServerConfig>>,
-    stop: &CancellationToken,
+    gates: &Gates,
     directory: &DataDirectory,
 ) -> anyhow::Result<Vec<oneshot::Receiver<()>>> {
     let mut opened = Vec::new();
@@ -243,12 +249,12 @@ async fn start_shards(
         let (ended_sender, ended_receiver) = oneshot::channel();
         opened.push(opened_receiver);
         threads.push(ended_receiver);
-        let (node, tls, stop) = (Arc::clone(node), tls.clone(), stop.clone());
+        let (node, tls, gates) = (Arc::clone(node), tls.clone(), gates.clone());
         let image = FileImage::new(directory.path());
         std::thread::Builder::new()
             .name(format!("shard-{index}"))
             .spawn(move || {
-                let result = run_shard(node, seed, image, tls, stop, opened_sender);
+                let result = run_shard(node, seed, image, tls, gates, opened_sender);
                 if let Err(error) = result {
                     tracing::error!(%error, index, "a shard could not run");
                 }
@@ -268,7 +274,7 @@ fn run_shard(
     seed: Seed,
     image: FileImage,
     tls: Option<Arc<ServerConfig>>,
-    stop: CancellationToken,
+    gates: Gates,
     opened: oneshot::Sender<()>,
 ) -> std::io::Result<()> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
@@ -281,7 +287,7 @@ fn run_shard(
         if let Some(listener) = seed.listener {
             let listener = tokio::net::TcpListener::from_std(listener)?;
             let node = Arc::clone(&node);
-            tokio::task::spawn_local(listener::accept(node, listener, tls, connections.clone(), stop));
+            tokio::task::spawn_local(listener::accept(node, listener, tls, connections.clone(), gates));
         }
         runner.run(seed.inbox).await;
         // What was answered while stopping must still reach its client.

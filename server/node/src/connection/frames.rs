@@ -36,31 +36,30 @@ pub enum FrameError {
 pub struct FrameReader<R> {
     source: R,
     buffer: BytesMut,
-    frame_max: u32,
     silence_max: Option<Duration>,
     /// Bytes to read ahead: nothing until the peer has sent a whole frame, so that idle sockets cost next to nothing.
     ahead: usize,
 }
 
 impl<R: AsyncRead + Unpin> FrameReader<R> {
-    /// Frames of at most `frame_max` bytes; an error once nothing came for `silence_max`.
-    pub fn new(source: R, frame_max: u32, silence_max: Option<Duration>) -> Self {
+    /// Frames from `source`; an error once nothing came for `silence_max`.
+    pub fn new(source: R, silence_max: Option<Duration>) -> Self {
         Self {
             source,
             buffer: BytesMut::new(),
-            frame_max,
             silence_max,
             ahead: 0,
         }
     }
 
-    /// The next frame, `None` at the end of the stream.
+    /// The next frame, `None` at the end of the stream. `frame_max`, in bytes, is asked anew whenever something came,
+    /// because it may rise while a frame is waited for.
     ///
     /// Cancel safety: what was read stays in the buffer.
-    pub async fn next(&mut self) -> Result<Option<Bytes>, FrameError> {
+    pub async fn next(&mut self, frame_max: impl Fn() -> u32) -> Result<Option<Bytes>, FrameError> {
         loop {
             let size = match self.buffer.first_chunk::<HEADER_SIZE>() {
-                Some(header) => frame_size(header, self.frame_max)? as usize,
+                Some(header) => frame_size(header, frame_max())? as usize,
                 None => HEADER_SIZE,
             };
             if self.buffer.len() >= size && self.buffer.len() >= HEADER_SIZE {

@@ -50,14 +50,29 @@ fn listen(address: SocketAddr, shared: bool) -> io::Result<std::net::TcpListener
     Ok(socket.into())
 }
 
-/// Accepts until `stop`; each connection runs on this thread and is tracked in `connections`.
+/// When a node takes connections.
+#[derive(Clone)]
+pub struct Gates {
+    /// From when on: a node that has no root user yet would refuse every login for good. Until then the kernel keeps
+    /// the connections.
+    pub admit: CancellationToken,
+    /// Until when.
+    pub stop: CancellationToken,
+}
+
+/// Accepts while the gates are open; each connection runs on this thread and is tracked in `connections`.
 pub async fn accept(
     node: Arc<Node>,
     listener: TcpListener,
     tls: Option<Arc<ServerConfig>>,
     connections: TaskTracker,
-    stop: CancellationToken,
+    gates: Gates,
 ) {
+    let Gates { admit, stop } = gates;
+    tokio::select! {
+        () = stop.cancelled() => return,
+        () = admit.cancelled() => {}
+    }
     let tls = tls.map(TlsAcceptor::from);
     loop {
         let accepted = tokio::select! {

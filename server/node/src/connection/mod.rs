@@ -29,8 +29,11 @@ use tokio_util::sync::CancellationToken;
 
 /// Requests of one connection that may be unanswered (wire 1).
 const IN_FLIGHT_MAX: usize = iggy_protocol::limits::MAX_IN_FLIGHT;
-/// Reply bytes that may wait for a socket before its requests are no longer read.
-const QUEUED_BYTES_MAX: usize = 32 << 20;
+/// Reply bytes that may wait for a socket, or are being read for it, before its requests are no longer taken.
+const QUEUED_BYTES_MAX: usize = 16 << 20;
+/// Largest frame of a peer that never signed in: logins and binds with room to spare. Whoever has shown no password must
+/// not fill the memory with halves of large frames.
+const STRANGER_FRAME_MAX: u32 = 64 << 10;
 
 /// Who a connection acts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +53,8 @@ pub struct Connection {
     /// Address of the client.
     pub address: SocketAddr,
     bound: Cell<Option<Bound>>,
+    /// Whether it ever acted for a session.
+    known: Cell<bool>,
     /// Whether a request of it may be waiting at a shard.
     waits: Cell<bool>,
     /// Fetches that wait, by request number.
@@ -68,6 +73,7 @@ impl Connection {
     /// Makes it act for a session, or for none.
     pub fn bind(&self, bound: Option<Bound>) {
         self.bound.set(bound);
+        self.known.set(self.known.get() || bound.is_some());
         self.node
             .connections
             .bind(self.client_id, bound.map(|bound| (bound.session, bound.user_id)));
@@ -100,11 +106,12 @@ impl Connection {
 
     /// The way back for the reply of one request.
     pub fn reply_sender(&self, permit: OwnedSemaphorePermit) -> ReplySender {
-        ReplySender {
-            frames: self.frames.clone(),
-            queued: Arc::clone(&self.queued),
+        ReplySender::new(
+            self.frames.clone(),
+            Arc::clone(&self.queued),
+            self.close.clone(),
             permit,
-        }
+        )
     }
 
     /// Tells the client why, and ends the connection.
@@ -131,6 +138,7 @@ where
         client_id,
         address,
         bound: Cell::new(None),
+        known: Cell::new(false),
         waits: Cell::new(false),
         fetches: RefCell::default(),
         frames,
@@ -170,9 +178,17 @@ async fn read<R: AsyncRead>(connection: &Rc<Connection>, source: R) -> Result<()
     // A client pings every interval; it is given a fifth more.
     let silence_max: Option<Duration> = config.heartbeat.enabled.then(|| config.heartbeat.interval.mul_f64(1.2));
     let source = Box::pin(source);
-    let mut frames = FrameReader::new(source, config.message_bus.max_message_size, silence_max);
+    let mut frames = FrameReader::new(source, silence_max);
+    let largest = config.message_bus.max_message_size;
+    let frame_max = || {
+        if connection.known.get() {
+            largest
+        } else {
+            largest.min(STRANGER_FRAME_MAX)
+        }
+    };
     let in_flight = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
-    while let Some(frame) = frames.next().await? {
+    while let Some(frame) = frames.next(frame_max).await? {
         connection.node.metrics.received_bytes.inc_by(frame.len() as u64);
         connection.queued.at_most(QUEUED_BYTES_MAX).await;
         let Ok(permit) = Arc::clone(&in_flight).acquire_owned().await else {

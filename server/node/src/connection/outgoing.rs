@@ -1,10 +1,12 @@
 //! The way from a shard to a socket.
 
 use bytes::Bytes;
+use iggy_protocol::error_code::ErrorCode;
 use iggy_protocol::header::{EvictionHeader, ReplyHeader};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc};
+use tokio_util::sync::CancellationToken;
 
 /// A frame to write.
 pub enum Outgoing {
@@ -29,9 +31,18 @@ impl Outgoing {
             Self::Evict(_) => size_of::<EvictionHeader>(),
         }
     }
+
+    /// Makes a reply a refusal.
+    fn refuse(&mut self, code: ErrorCode) {
+        if let Self::Reply { header, body, .. } = self {
+            header.status = code.code().into();
+            **header = header.with_body_len(0);
+            body.clear();
+        }
+    }
 }
 
-/// Bytes of replies that wait for the socket.
+/// Bytes of replies that wait for the socket, and of those that room is kept for.
 #[derive(Default)]
 pub struct Queued {
     bytes: AtomicUsize,
@@ -63,23 +74,191 @@ impl Queued {
     }
 }
 
+/// Unread bytes above which a large reply is no longer added to a queue.
+const UNREAD_MAX: usize = 64 << 20;
+
+/// What happens to a large reply for a client that leaves [`UNREAD_MAX`] bytes unread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WhenUnread {
+    /// It is queued all the same: it is small, or room was kept for it.
+    Queue,
+    /// It becomes a refusal; the client may read again.
+    Refuse,
+    /// The connection ends: what the read has stored leaves its outcome unknown, as any lost reply does.
+    Close,
+}
+
+/// Room kept in a queue for a reply to come.
+struct Room {
+    queued: Arc<Queued>,
+    bytes: usize,
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.queued.remove(self.bytes);
+        }
+    }
+}
+
 /// Sends the one reply of a request. Dropping it sends none and frees the request's place.
 pub struct ReplySender {
-    pub(super) frames: mpsc::Sender<Outgoing>,
-    pub(super) queued: Arc<Queued>,
-    pub(super) permit: OwnedSemaphorePermit,
+    frames: mpsc::Sender<Outgoing>,
+    room: Room,
+    when_unread: WhenUnread,
+    close: CancellationToken,
+    permit: OwnedSemaphorePermit,
 }
 
 impl ReplySender {
+    pub(super) fn new(
+        frames: mpsc::Sender<Outgoing>,
+        queued: Arc<Queued>,
+        close: CancellationToken,
+        permit: OwnedSemaphorePermit,
+    ) -> Self {
+        Self {
+            frames,
+            room: Room { queued, bytes: 0 },
+            when_unread: WhenUnread::Queue,
+            close,
+            permit,
+        }
+    }
+
+    /// Prepares for the reply of a read of up to `bytes`. One that answers at once has its room kept, which slows the
+    /// client that asks faster than it reads; one that may wait has none, lest it hold up what comes after it, and
+    /// gives way when too much is unread. `commits` tells whether the read may store an offset.
+    pub fn expect_read(&mut self, bytes: usize, waits: bool, commits: bool) {
+        if waits {
+            self.when_unread = if commits { WhenUnread::Close } else { WhenUnread::Refuse };
+        } else {
+            self.room.queued.add(bytes);
+            self.room.bytes += bytes;
+        }
+    }
+
     /// Queues the reply. The queue has room for every request that may be in flight, so this never waits.
     pub fn send(self, header: Box<ReplyHeader>, body: Vec<Bytes>) {
-        let frame = Outgoing::Reply {
-            header,
-            body,
-            permit: self.permit,
-        };
-        self.queued.add(frame.frame_len());
+        let Self {
+            frames,
+            room,
+            when_unread,
+            close,
+            permit,
+        } = self;
+        let queued = Arc::clone(&room.queued);
+        drop(room);
+        let mut frame = Outgoing::Reply { header, body, permit };
+        if queued.bytes.load(Ordering::Relaxed) + frame.frame_len() > UNREAD_MAX {
+            match when_unread {
+                WhenUnread::Queue => {}
+                WhenUnread::Refuse => frame.refuse(ErrorCode::TransientNotAccepted),
+                WhenUnread::Close => return close.cancel(),
+            }
+        }
+        queued.add(frame.frame_len());
         // A closed queue means a closed connection; the client asks again on its next one.
-        let _ = self.frames.try_send(frame);
+        let _ = frames.try_send(frame);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iggy_protocol::header::RequestHeader;
+    use iggy_protocol::operation::Operation;
+    use tokio::sync::Semaphore;
+
+    struct Peer {
+        queued: Arc<Queued>,
+        close: CancellationToken,
+        frames: mpsc::Sender<Outgoing>,
+        received: mpsc::Receiver<Outgoing>,
+    }
+
+    impl Peer {
+        fn new() -> Self {
+            let (frames, received) = mpsc::channel(8);
+            Self {
+                queued: Arc::default(),
+                close: CancellationToken::new(),
+                frames,
+                received,
+            }
+        }
+
+        fn sender(&self) -> ReplySender {
+            let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+            ReplySender::new(
+                self.frames.clone(),
+                Arc::clone(&self.queued),
+                self.close.clone(),
+                permit,
+            )
+        }
+
+        fn unread(&self) -> usize {
+            self.queued.bytes.load(Ordering::Relaxed)
+        }
+    }
+
+    fn header() -> Box<ReplyHeader> {
+        Box::new(ReplyHeader::uncommitted(&RequestHeader::new(Operation::NonReplicated, 0), 0).with_body_len(1000))
+    }
+
+    fn body() -> Vec<Bytes> {
+        vec![Bytes::from(vec![7; 1000])]
+    }
+
+    #[test]
+    fn given_a_read_that_answers_at_once_should_keep_its_room_until_the_reply_is_queued() {
+        let peer = Peer::new();
+        let mut sender = peer.sender();
+        sender.expect_read(16 << 20, false, false);
+        assert_eq!(peer.unread(), 16 << 20);
+        sender.send(header(), body());
+        assert_eq!(peer.unread(), 1256);
+        let mut dropped = peer.sender();
+        dropped.expect_read(16 << 20, false, false);
+        drop(dropped);
+        assert_eq!(peer.unread(), 1256);
+    }
+
+    #[test]
+    fn given_too_much_unread_when_a_waiting_read_answers_should_refuse_it() {
+        let mut peer = Peer::new();
+        peer.queued.add(UNREAD_MAX);
+        let mut sender = peer.sender();
+        sender.expect_read(16 << 20, true, false);
+        sender.send(header(), body());
+        let Ok(Outgoing::Reply { header, body, .. }) = peer.received.try_recv() else {
+            panic!("no reply");
+        };
+        assert_eq!(header.status.get(), ErrorCode::TransientNotAccepted.code());
+        assert_eq!((header.prefix.size.get(), body.len()), (256, 0));
+        assert!(!peer.close.is_cancelled());
+    }
+
+    #[test]
+    fn given_too_much_unread_when_a_waiting_read_that_stored_answers_should_end_the_connection() {
+        let mut peer = Peer::new();
+        peer.queued.add(UNREAD_MAX);
+        let mut sender = peer.sender();
+        sender.expect_read(16 << 20, true, true);
+        sender.send(header(), body());
+        assert!(peer.close.is_cancelled());
+        assert!(peer.received.try_recv().is_err());
+    }
+
+    #[test]
+    fn given_little_unread_when_a_waiting_read_answers_should_send_it() {
+        let mut peer = Peer::new();
+        let mut sender = peer.sender();
+        sender.expect_read(16 << 20, true, true);
+        sender.send(header(), body());
+        assert!(matches!(peer.received.try_recv(), Ok(Outgoing::Reply { body, .. }) if body.len() == 1));
+        assert!(!peer.close.is_cancelled());
     }
 }

@@ -96,12 +96,24 @@ fn partition_of(partition_id: Option<u32>, consumer: &Consumer) -> Result<u32, E
     }
 }
 
-pub(super) fn serve(request: Request, bound: Bound, command: Command, metadata: &Metadata) {
+/// Largest reply of a read of at most `max_bytes`.
+fn reply_bytes(request: &Request, max_bytes: u32) -> usize {
+    let largest = request.connection.node.config.sharding.deferred_poll_max_read_bytes;
+    usize::try_from(u64::from(max_bytes).min(largest)).unwrap_or(usize::MAX)
+}
+
+pub(super) fn serve(mut request: Request, bound: Bound, command: Command, metadata: &Metadata) {
     if command == Command::FetchMessages {
         return fetch::serve(request, bound, metadata);
     }
     match resolve(&request, bound, command, metadata) {
-        Ok((key, asked)) => forward(request, bound, key, asked),
+        Ok((key, asked)) => {
+            if let PartitionRequest::Poll(poll) = &asked {
+                let bytes = reply_bytes(&request, poll.max_bytes);
+                request.reply.expect_read(bytes, poll.wait > 0, poll.commit);
+            }
+            forward(request, bound, key, asked);
+        }
         Err(code) => request.refuse(code),
     }
 }

@@ -5,7 +5,7 @@
 //! and stay within. Turns go round from fetch to fetch, so that a busy partition never starves a quiet one.
 
 use super::super::Request;
-use super::{Permitted, decode, permitted};
+use super::{Permitted, decode, permitted, reply_bytes};
 use crate::connection::{Bound, Connection};
 use crate::shard::{ReplyTo, ShardMessage};
 use bytes::{Bytes, BytesMut};
@@ -56,11 +56,15 @@ struct Fetch {
     targets: Vec<Target>,
 }
 
-pub(super) fn serve(request: Request, bound: Bound, metadata: &Metadata) {
+pub(super) fn serve(mut request: Request, bound: Bound, metadata: &Metadata) {
     let fetch = match Fetch::resolve(&request, bound, metadata) {
         Ok(fetch) => fetch,
         Err(code) => return request.refuse(code),
     };
+    let bytes = reply_bytes(&request, fetch.asked.max_bytes);
+    request
+        .reply
+        .expect_read(bytes, fetch.asked.wait_us > 0, fetch.asked.auto_commit);
     tokio::task::spawn_local(async move {
         let number = request.header.request.get();
         let cancelled = request.connection.start_fetch(number);
@@ -221,7 +225,9 @@ impl Fetch {
         let first = TURN.fetch_add(1, Ordering::Relaxed) % turns.len();
         turns.rotate_left(first);
         let mut count_left = self.asked.count;
-        let mut bytes_left = self.asked.max_bytes;
+        // One reply, however many partitions are in it, is no larger than one read.
+        let largest = self.connection.node.config.sharding.deferred_poll_max_read_bytes;
+        let mut bytes_left = self.asked.max_bytes.min(u32::try_from(largest).unwrap_or(u32::MAX));
         let others = u32::try_from(turns.len() - 1).unwrap_or(u32::MAX);
         // What the others need at least is kept for them.
         let own = count_left.saturating_sub(others.min(count_left - 1));
@@ -271,12 +277,18 @@ impl Fetch {
             answer,
             ..self.count_poll(target, 1, 0)
         };
-        let reply = match self.ask(target, poll) {
-            Some(reply) => reply.await.ok(),
-            None => None,
+        let commits = self.asked.auto_commit;
+        let (asked, reply) = match self.ask(target, poll) {
+            Some(reply) => (true, reply.await.ok()),
+            None => (false, None),
         };
+        let unknown = asked && reply.is_none() && commits;
         let target = &mut self.targets[index];
         target.read(reply);
+        if unknown {
+            // The shard stopped with the read in hand: whether it stored the offset is not known.
+            target.section.status = ErrorCode::TransientNotCommitted.code();
+        }
         *count_left = count_left.saturating_sub(target.section.messages_count);
         *bytes_left = bytes_left.saturating_sub(target.section.records_len);
     }
