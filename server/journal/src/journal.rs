@@ -53,7 +53,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// The journal of a recovered directory, and the steps that open it. `length` bytes of `generation` are kept.
+    /// The journal of a recovered directory, and the steps that open its superblocks; the caller opens the active file. `length` bytes of `generation` are kept.
     pub(crate) fn open(
         directory: &str,
         superblock: Superblock,
@@ -75,11 +75,6 @@ impl Journal {
             Step::Open {
                 file: files.superblocks[1],
                 path: superblock_path(directory, 1),
-                create: true,
-            },
-            Step::Open {
-                file: files.active,
-                path: journal_path(directory, generation),
                 create: true,
             },
         ];

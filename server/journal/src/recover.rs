@@ -192,7 +192,13 @@ pub fn recover(
     let replaced = leftovers(image, directory, &superblock)?;
     let (mut journal, steps) = Journal::open(directory, superblock, active, length, numbers);
     open.extend(steps);
-    let file = journal.files().active;
+    let path = journal_path(directory, active);
+    let file = numbers.take();
+    open.push(Step::Open {
+        file,
+        path: path.clone(),
+        create: true,
+    });
     open.push(Step::Truncate { file, length });
     open.extend(store_again(file, 0, length));
     open.extend(parents(directory).map(Step::SyncDirectory));
@@ -202,6 +208,14 @@ pub fn recover(
     }
     // From here on this boot writes: only a clean stop may say otherwise again.
     open.extend(journal.mark(policy.boot, false));
+    // Appends wait behind these steps and find no file when one of them failed: a journal with prepares in it and no
+    // superblock could not be told from one whose superblocks are damaged.
+    open.push(Step::Close(file));
+    open.push(Step::Open {
+        file: journal.files().active,
+        path,
+        create: false,
+    });
     // Only now does no copy of the superblock name them.
     open.extend(replaced);
     Ok(Recovered {
