@@ -247,7 +247,12 @@ impl GroupLog {
             return Vec::new();
         };
         match (intent, completion.result) {
-            (Intent::Open, Err(error)) => vec![LogEvent::OpenFailed(error)],
+            (Intent::Open, Err(error)) => {
+                // Whatever is proposed all the same must not commit, nor become part of a checkpoint.
+                self.replica.fence(&mut self.effects);
+                self.effects.clear();
+                vec![LogEvent::OpenFailed(error)]
+            }
             (Intent::Append { token, barrier, files }, Ok(_)) => self.written(now, token, barrier, files, storage),
             (Intent::Append { token, .. }, Err(error)) => self.failed(now, &[token], &error),
             (Intent::Sync { tokens, .. }, Ok(_)) => self.synced(now, &tokens, storage),

@@ -28,7 +28,7 @@ impl PartitionGroup {
             appended |= matches!(pending.body, Body::Batch { .. });
             self.apply(pending);
         }
-        if self.state.log_start > log_start {
+        if appended || self.state.log_start > log_start {
             self.remove_dropped(storage);
         }
         self.publish_counters();

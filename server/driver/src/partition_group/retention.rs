@@ -54,7 +54,10 @@ impl PartitionGroup {
     /// Forgets the segments that the state has dropped. Their files go after the next checkpoint: until then the journal
     /// names batches in them, and without them a restart could not tell a dropped batch from a lost one.
     pub(super) fn remove_dropped(&mut self, storage: &mut dyn Storage) {
-        let job = self.segments.remove_before(self.state.log_start);
+        // The segment in which the applied log ends stays, though a batch in flight may have sealed it: should that batch
+        // be lost, the log ends there again.
+        let end = self.applied_end.map_or(0, |end| end.segment);
+        let job = self.segments.remove_before(self.state.log_start.min(end));
         if planted::has(Bug::RemoveNamedSegments) {
             self.log.in_background(job, storage);
         } else if !job.is_empty() {
