@@ -78,6 +78,8 @@ pub enum MetadataNotice {
     },
     /// The directory could not be opened.
     OpenFailed(StorageError),
+    /// Something that nobody waits for failed.
+    Trouble(StorageError),
     /// [`MetadataGroup::stop`] is done.
     Stopped,
 }
@@ -243,7 +245,9 @@ impl MetadataGroup {
                     self.give_up();
                     self.notices.push(MetadataNotice::Fenced { reason, cause });
                 }
-                LogEvent::OpenFailed(error) | LogEvent::BackgroundFailed(error) => {
+                // Old files that stay behind change nothing of what the log promises.
+                LogEvent::BackgroundFailed(error) => self.notices.push(MetadataNotice::Trouble(error)),
+                LogEvent::OpenFailed(error) => {
                     self.give_up();
                     self.notices.push(MetadataNotice::OpenFailed(error));
                 }

@@ -355,6 +355,9 @@ impl ShardRunner {
             MetadataNotice::Fenced { reason, cause } => {
                 tracing::error!(%reason, %cause, "the metadata group takes no more writes; restart after mending the disk");
             }
+            MetadataNotice::Trouble(error) => {
+                tracing::warn!(%error, "work of the metadata group failed that nobody waits for");
+            }
             MetadataNotice::OpenFailed(error) => tracing::error!(%error, "the metadata directory cannot be used"),
             MetadataNotice::Stopped => {}
         }

@@ -11,8 +11,10 @@ use crate::shard::{ShardHandle, ShardInbox, ShardMessage, ShardRunner};
 use crate::{dispatch, housekeeping, logging, metrics, tls};
 use anyhow::Context;
 use arc_swap::ArcSwap;
+use iggy_consensus::Now;
+use iggy_driver::metadata_group::MetadataNotice;
 use iggy_driver::partition_group::{self, PartitionConfig};
-use iggy_driver::{Order, Shard, ShardConfig, controller};
+use iggy_driver::{Order, Output, Shard, ShardConfig, controller};
 use iggy_metadata::limits::Limits;
 use iggy_metadata::{Change, Metadata, Settings};
 use iggy_protocol::name::Name;
@@ -40,6 +42,8 @@ const TAILS_BYTES_MAX: usize = 256 << 20;
 /// Requests of a partition that may wait for a write in flight.
 const WAITING_MAX: usize = 1024;
 
+/// The recovered metadata is on disk within this, or the disk is not to be used.
+const OPEN_DEADLINE: Duration = Duration::from_mins(1);
 /// A stopping shard waits this long for its last replies to be written.
 const FLUSH_DEADLINE: Duration = Duration::from_secs(2);
 
@@ -121,7 +125,7 @@ async fn serve(
     let tcp_address = listeners.first().map(std::net::TcpListener::local_addr).transpose()?;
     let image = FileImage::new(directory.path());
     let (mut seeds, handles) = seeds(&config, cluster, directory, listeners);
-    let metadata = open_metadata(&mut seeds[0], &config, &image)?;
+    let metadata = open_metadata(&mut seeds[0], &config, &image).await?;
     if !metadata.is_bootstrapped() && root.is_none() {
         return Err(ConfigError::Conflict(RootCredentials::MISSING.to_owned()).into());
     }
@@ -199,10 +203,32 @@ fn seeds(
     (seeds, handles)
 }
 
-fn open_metadata(seed: &mut Seed, config: &Config, image: &FileImage) -> anyhow::Result<Metadata> {
+/// Opens the metadata and waits until what was recovered is on disk: before that nothing that follows from it may be
+/// published or removed, because a loss of power could still bring an older state back.
+async fn open_metadata(seed: &mut Seed, config: &Config, image: &FileImage) -> anyhow::Result<Metadata> {
     seed.shard.open_metadata(config.metadata.prepare_queue_depth, image)?;
-    let metadata = seed.shard.metadata().context("the metadata group was just opened")?;
-    Ok(metadata.state().clone())
+    let opening = async {
+        let mut outputs = Vec::new();
+        loop {
+            let metadata = seed.shard.metadata().context("the metadata group was just opened")?;
+            if metadata.is_open() {
+                return Ok(metadata.state().clone());
+            }
+            seed.wake.notified().await;
+            seed.shard.complete(Now {
+                monotonic: 0,
+                wall: wall_micros(),
+            });
+            seed.shard.outputs(&mut outputs);
+            for output in outputs.drain(..) {
+                if let Output::Metadata(MetadataNotice::OpenFailed(error)) = output {
+                    anyhow::bail!("the metadata directory cannot be opened: {error}");
+                }
+            }
+        }
+    };
+    let late = || format!("the disk did not take the recovered metadata within {OPEN_DEADLINE:?}");
+    tokio::time::timeout(OPEN_DEADLINE, opening).await.with_context(late)?
 }
 
 /// Removes the directories of partitions that were deleted just before the last process ended.
