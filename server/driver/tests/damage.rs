@@ -9,6 +9,7 @@ use iggy_partition::Settings;
 use iggy_protocol::polling_strategy::PollingStrategy;
 use iggy_storage::image::Image;
 use iggy_storage::memory::MemoryDisk;
+use iggy_storage::{IoToken, LaneId, Step, Storage};
 use partition::{KEY, Message, Partition, path, settings};
 use proptest::prelude::*;
 
@@ -46,6 +47,12 @@ fn files(disk: &MemoryDisk, suffix: &str) -> Vec<(String, u64)> {
     let entries = disk.list(&path("")[..path("").len() - 1]).expect("a memory disk lists");
     let wanted = entries.into_iter().filter(|entry| entry.name.contains(suffix));
     wanted.map(|entry| (path(&entry.name), entry.length)).collect()
+}
+
+fn remove(disk: &MemoryDisk, paths: Vec<String>) {
+    let mut storage = disk.storage(0);
+    storage.submit(LaneId(0), IoToken(0), paths.into_iter().map(Step::Remove).collect());
+    while storage.run_one().is_some() {}
 }
 
 proptest! {
@@ -102,6 +109,19 @@ fn given_a_sealed_segment_with_a_broken_header_and_no_index_when_restarted_shoul
         text.starts_with(&format!("{segment} is damaged at byte {second}")),
         "{text}"
     );
+}
+
+#[test]
+fn given_a_sealed_segment_that_is_gone_when_restarted_should_name_what_is_missing() {
+    for (at, said) in [(0, "is missing"), (1, "ends before offset")] {
+        let (disk, log) = written();
+        let segments = files(&disk, ".log");
+        assert!(segments.len() > 2);
+        let log_file = &segments[at].0;
+        remove(&disk, vec![log_file.clone(), log_file.replace(".log", ".index")]);
+        let text = refusal(&Partition::restart(&disk, 0, log)).expect("the partition is refused");
+        assert!(text.starts_with(&format!("{} {said}", segments[0].0)), "{text}");
+    }
 }
 
 #[test]

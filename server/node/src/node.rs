@@ -16,6 +16,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use tokio::sync::Semaphore;
 
 /// Name of the cluster a single node forms.
 pub const CLUSTER_NAME: &str = "single-node";
@@ -36,6 +37,8 @@ pub struct Node {
     pub shards: Vec<ShardHandle>,
     /// Open connections, and the sessions bound to them.
     pub connections: Registry,
+    /// Connections that may still be opened; the rest of the files is for partitions.
+    pub connection_places: Arc<Semaphore>,
     /// Password hashing off the shards.
     pub passwords: Passwords,
     /// What the metrics page shows.

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::LocalSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -80,6 +80,13 @@ fn raise_file_limit() {
     {
         tracing::warn!(%error, soft, hard, "the limit of open files could not be raised");
     }
+}
+
+/// Three quarters of the files may be connections: a flood of them must not leave partitions without the files that they
+/// write to, which would cost them their writes until the next start.
+fn connections_max() -> usize {
+    let files = rlimit::Resource::NOFILE.get().map_or(u64::MAX, |(soft, _)| soft);
+    usize::try_from(files / 4 * 3).map_or(Semaphore::MAX_PERMITS, |max| max.min(Semaphore::MAX_PERMITS))
 }
 
 fn shard_config(config: &Config, cluster: u128, boot: u128) -> ShardConfig {
@@ -142,6 +149,7 @@ async fn serve(
         counters,
         shards: handles,
         connections: Registry::default(),
+        connection_places: Arc::new(Semaphore::new(connections_max())),
         passwords: Passwords::default(),
         metrics: Metrics::default(),
         cluster,
@@ -243,7 +251,26 @@ fn remove_orphans(directory: &DataDirectory, metadata: &Metadata) -> anyhow::Res
             std::fs::remove_dir_all(directory.path().join(&found)).with_context(|| found.clone())?;
         }
     }
+    remove_empty(&directory.path().join("streams"), EMPTY_DEPTH);
     Ok(())
+}
+
+/// Levels below `streams`: a stream, `topics`, a topic, `partitions`.
+const EMPTY_DEPTH: usize = 4;
+
+/// Removes the empty directories of deleted streams and topics. Only at the start: a running node may be about to put a
+/// partition into one.
+fn remove_empty(directory: &std::path::Path, depth: usize) {
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return;
+    };
+    for entry in entries.flatten().filter(|_| depth > 0) {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_empty(&entry.path(), depth - 1);
+            // One that holds something stays.
+            let _ = std::fs::remove_dir(entry.path());
+        }
+    }
 }
 
 fn partition_directories(image: &FileImage) -> std::io::Result<Vec<String>> {
@@ -452,5 +479,23 @@ async fn shut_down(node: &Node, threads: Vec<oneshot::Receiver<()>>, stop: &Canc
             Ok(())
         }
         Err(_) => anyhow::bail!("not everything was on disk within {deadline:?} (sharding.shutdown_drain_timeout)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn given_directories_of_deleted_topics_at_the_start_should_remove_only_the_empty_ones() {
+        let root = tempfile::tempdir().unwrap();
+        for path in ["0/topics/0/partitions/0-4", "0/topics/1/partitions", "1/topics"] {
+            std::fs::create_dir_all(root.path().join(path)).unwrap();
+        }
+        std::fs::write(root.path().join("0/topics/0/partitions/0-4/superblock.a"), "kept").unwrap();
+        remove_empty(root.path(), EMPTY_DEPTH);
+        assert!(root.path().join("0/topics/0/partitions/0-4/superblock.a").exists());
+        assert!(!root.path().join("0/topics/1").exists());
+        assert!(!root.path().join("1").exists());
     }
 }

@@ -93,6 +93,30 @@ pub enum RecoverError {
         /// Bytes it must have.
         expected: u64,
     },
+    /// A segment ends before the next one begins: it was cut, or one between them is gone.
+    #[error(
+        "{path} ends before offset {found}, but the next segment begins at offset {expected}: what lies between is missing"
+    )]
+    Gap {
+        /// Last file before the gap.
+        path: String,
+        /// First offset that is missing.
+        found: u64,
+        /// First offset after the gap.
+        expected: u64,
+    },
+    /// The first segment is gone.
+    #[error(
+        "{path} is missing: messages are kept from offset {expected} on, but the first segment begins at offset {found}"
+    )]
+    Missing {
+        /// Where the first segment would be, had no offset been dropped inside it.
+        path: String,
+        /// First offset there is.
+        found: u64,
+        /// First offset there must be.
+        expected: u64,
+    },
 }
 
 /// Reads the directory of a partition.
@@ -123,6 +147,7 @@ pub fn recover(
         }
     }
     let (found, mut open) = find_segments(image, directory, end)?;
+    check_complete(directory, &found, dropped_for_good)?;
     let (mut segments, steps) = Segments::new(directory, found, settings, numbers);
     open.extend(steps);
     if let (Some(file), Some(end)) = (segments.active_file(), end) {
@@ -276,6 +301,28 @@ fn find_segments(
         });
     }
     Ok((segments, job))
+}
+
+/// Damage is named where it is, instead of at the reader that meets it.
+fn check_complete(directory: &str, segments: &[Segment], log_start: u64) -> Result<(), RecoverError> {
+    if let Some(first) = segments.first().filter(|first| first.base_offset > log_start) {
+        return Err(RecoverError::Missing {
+            path: log_path(directory, log_start),
+            found: first.base_offset,
+            expected: log_start,
+        });
+    }
+    for pair in segments.windows(2) {
+        let (found, expected) = (pair[0].index.end_offset, pair[1].base_offset);
+        if found != expected {
+            return Err(RecoverError::Gap {
+                path: log_path(directory, pair[0].base_offset),
+                found,
+                expected,
+            });
+        }
+    }
+    Ok(())
 }
 
 fn stale_index(directory: &str, base_offset: u64) -> Option<Step> {

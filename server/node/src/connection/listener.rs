@@ -74,6 +74,7 @@ pub async fn accept(
         () = admit.cancelled() => {}
     }
     let tls = tls.map(TlsAcceptor::from);
+    let mut full = false;
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => return,
@@ -81,8 +82,20 @@ pub async fn accept(
         };
         match accepted {
             Ok((stream, address)) => {
+                let Ok(place) = Arc::clone(&node.connection_places).try_acquire_owned() else {
+                    if !full {
+                        tracing::warn!("no place for another connection: raise the limit of open files");
+                    }
+                    full = true;
+                    continue;
+                };
+                full = false;
                 node.metrics.connections_accepted.inc();
-                connections.spawn_local(start(Arc::clone(&node), stream, address, tls.clone()));
+                let connection = start(Arc::clone(&node), stream, address, tls.clone());
+                connections.spawn_local(async move {
+                    connection.await;
+                    drop(place);
+                });
             }
             Err(error) => {
                 tracing::warn!(%error, "accepting a connection failed");
