@@ -3,6 +3,7 @@
 mod consumers;
 mod faults;
 mod messages;
+mod pressure;
 mod producers;
 mod readers;
 mod resources;
