@@ -183,6 +183,26 @@ async fn given_a_follower_should_print_what_comes_and_end_well_when_interrupted(
 }
 
 #[tokio::test]
+async fn given_a_follower_whose_server_hangs_when_interrupted_should_not_wait_for_the_deadline_of_a_call() {
+    let program = Program::with_topic("1").await;
+    program.succeeds(&["message", "send", "shop", "orders", "-p", "0", "first"]);
+    let mut command = program.command(&["message", "poll", "shop", "orders", "0", "--first", "--follow"]);
+    let mut follower = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().ends_with("first"));
+    let signal = |name: &str, process: u32| {
+        let mut kill = std::process::Command::new("kill");
+        assert!(kill.args([name, &process.to_string()]).status().unwrap().success());
+    };
+    signal("-STOP", program.server.process_id().unwrap());
+    signal("-INT", follower.id());
+    let ended = follower.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(0));
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert!(said.contains("the server did not answer within 5s"), "{said}");
+}
+
+#[tokio::test]
 async fn given_a_key_should_seal_what_is_stored() {
     let program = Program::with_topic("1").await;
     let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";

@@ -13,9 +13,9 @@ mod topic;
 mod user;
 
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, bail};
 use iggy::prelude::*;
 
 use crate::arguments::{Command, GlobalArguments};
@@ -23,6 +23,9 @@ use crate::connect::Connector;
 use crate::credentials::{self, Environment};
 use crate::output::Output;
 use crate::store::Store;
+
+/// How long a command waits for its sign-out.
+const GOODBYE_DEADLINE: Duration = Duration::from_secs(5);
 
 /// What a command needs besides its own arguments.
 pub struct Session {
@@ -75,14 +78,30 @@ pub async fn run(global: &GlobalArguments, command: Command) -> Result<()> {
     };
     let outcome = execute(&mut session, command).await;
     // Also after a failure: a session left behind takes a place at the server until it expires.
-    let signed_out = session.client.logout_user().await;
-    let closed = session.client.shutdown().await;
+    let left = say_goodbye(&session.client).await;
     outcome?;
     // The work is done and was said to be; that the goodbye failed changes nothing about it.
-    for error in [signed_out.err(), closed.err()].into_iter().flatten() {
-        output.note(&format!("the session was not ended in order: {error}"));
+    if let Err(reason) = left {
+        output.note(&format!("the session was not ended in order: {reason}"));
     }
     Ok(())
+}
+
+/// Ends the session, unless the server is slow about it or the user interrupts: whoever stops a command whose server is
+/// gone must not wait for the deadline of a call.
+async fn say_goodbye(client: &IggyClient) -> Result<()> {
+    let goodbye = async {
+        let signed_out = client.logout_user().await;
+        client.shutdown().await?;
+        signed_out?;
+        Ok(())
+    };
+    tokio::select! {
+        left = tokio::time::timeout(GOODBYE_DEADLINE, goodbye) => {
+            left.with_context(|| format!("the server did not answer within {GOODBYE_DEADLINE:?}"))?
+        }
+        _ = tokio::signal::ctrl_c() => bail!("interrupted"),
+    }
 }
 
 async fn execute(session: &mut Session, command: Command) -> Result<()> {
