@@ -71,6 +71,21 @@ fn may_help_again(refusal: &IggyError) -> bool {
     refusal.retryable() && refusal.class() != ErrorClass::NotFound
 }
 
+/// The error with its causes, each said once: some errors tell their cause themselves.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for said in error.chain().map(ToString::to_string) {
+        if text.contains(&said) {
+            continue;
+        }
+        if !text.is_empty() {
+            text.push_str(": ");
+        }
+        text.push_str(&said);
+    }
+    text
+}
+
 /// Says on standard error what went wrong and, when the server or the client said it, what it means for a retry.
 fn report(error: &anyhow::Error, as_json: bool) {
     let refusal = error.chain().find_map(|cause| cause.downcast_ref::<IggyError>());
@@ -84,10 +99,10 @@ fn report(error: &anyhow::Error, as_json: bool) {
                 "outcome": format!("{:?}", refusal.outcome()),
             })
         });
-        eprintln!("{}", json!({ "error": format!("{error:#}"), "refusal": refusal }));
+        eprintln!("{}", json!({ "error": sentence(error), "refusal": refusal }));
         return;
     }
-    eprintln!("error: {error:#}");
+    eprintln!("error: {}", sentence(error));
     if let Some(refusal) = refusal {
         let applied = match refusal.outcome() {
             Outcome::Applied => "it was applied",
@@ -100,5 +115,21 @@ fn report(error: &anyhow::Error, as_json: bool) {
             ""
         };
         eprintln!("  {applied}{retry}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn given_an_error_that_tells_its_cause_should_say_the_cause_once() {
+        let cause = anyhow::anyhow!("refused");
+        assert_eq!(
+            sentence(&cause.context("cannot connect: refused")),
+            "cannot connect: refused"
+        );
+        let cause = anyhow::anyhow!("refused");
+        assert_eq!(sentence(&cause.context("cannot connect")), "cannot connect: refused");
     }
 }
