@@ -119,6 +119,12 @@ fn given_a_committed_write_when_resent_should_return_its_first_answer() {
     };
     assert_eq!(replay, first);
     assert_eq!(replay.request.request_checksum, request.request_checksum);
+    // Another command under the same number is no resend of it.
+    let other = world.metadata.admit(&world.settings, &request, Command::Logout, &[]);
+    assert!(
+        matches!(other, Admission::Refused(ErrorCode::InvalidCommand)),
+        "{other:?}"
+    );
     let older = RequestKey {
         request: request.request - 1,
         ..request

@@ -175,6 +175,10 @@ impl PartitionGroup {
         match self.state.receipts.find(member, request) {
             Known::New => Ok(()),
             Known::TooOld => Err(Box::new(Reply::refused(origin, ErrorCode::RequestTooOld))),
+            // The number belongs to another request: its receipt would say nothing about this one.
+            Known::Answered(receipt) if receipt.operation != origin.header.operation => {
+                Err(Box::new(Reply::refused(origin, ErrorCode::InvalidCommand)))
+            }
             Known::Answered(receipt) => Err(Box::new(self.replay(origin, &receipt))),
         }
     }

@@ -109,6 +109,10 @@ impl Metadata {
     pub fn admit(&self, settings: &Settings, request: &RequestKey, command: Command, body: &[u8]) -> Admission {
         match self.recognise(request) {
             Ok(Recognition::New) => {}
+            // The number belongs to another request: its receipt would say nothing about this one.
+            Ok(Recognition::Replay(receipt)) if receipt.request.operation.as_requested() != command.operation() => {
+                return Admission::Refused(ErrorCode::InvalidCommand);
+            }
             Ok(Recognition::Replay(receipt)) => return Admission::Replay(receipt),
             Ok(Recognition::Applied) => return Admission::Refused(ErrorCode::RequestAlreadyApplied),
             Ok(Recognition::TooOld) => return Admission::Refused(ErrorCode::RequestTooOld),
