@@ -168,6 +168,7 @@ impl World {
         header.session = session.into();
         header.request = self.next.into();
         header.request_checksum = u128::from(self.next).into();
+        header.partition_incarnation = KEY.incarnation.into();
         Origin {
             ticket: Ticket(self.next),
             header: Box::new(header),

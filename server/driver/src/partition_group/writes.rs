@@ -16,6 +16,7 @@ use iggy_protocol::error_code::ErrorCode;
 use iggy_protocol::limits::HEADER_SIZE;
 use iggy_protocol::operation::Operation;
 use iggy_storage::Storage;
+use std::cmp::Ordering;
 
 /// A write in flight.
 #[derive(Debug)]
@@ -75,6 +76,9 @@ impl PartitionGroup {
         if self.stopping || self.unusable || self.unknown_losses().is_some() {
             return self.reply(Reply::refused(&origin, ErrorCode::TransientNotAccepted));
         }
+        if let Err(code) = self.check_history(&origin) {
+            return self.reply(Reply::refused(&origin, code));
+        }
         let awaited = if self.opened {
             self.owner_in_flight(&request)
         } else {
@@ -96,6 +100,22 @@ impl PartitionGroup {
             PartitionRequest::Poll(poll) => self.poll(now, origin, poll, storage),
             PartitionRequest::GetOffset { consumer } => self.get_offset(&origin, &consumer),
             write => self.write(now, origin, write, storage),
+        }
+    }
+
+    /// Whether the request was made for the history this partition has. The metadata a request was resolved with may be
+    /// older or newer than the orders that came here: what was resolved before a new history must not act on it.
+    fn check_history(&self, origin: &Origin) -> Result<(), ErrorCode> {
+        match origin
+            .header
+            .partition_incarnation
+            .get()
+            .cmp(&self.history.incarnation)
+        {
+            Ordering::Less => Err(ErrorCode::HistoryUnavailable),
+            Ordering::Equal => Ok(()),
+            // The order that begins it is on its way.
+            Ordering::Greater => Err(ErrorCode::TransientNotAccepted),
         }
     }
 

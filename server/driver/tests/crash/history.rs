@@ -365,7 +365,7 @@ impl History {
 
     fn poll(&mut self, strategy: PollingStrategy, count: u32, commit: bool) -> Result<(), Broken> {
         let ticket = self.ticket(if commit { Asked::CommittingRead } else { Asked::Read });
-        let origin = origin(ticket, Operation::NonReplicated, 0, 0);
+        let origin = origin(ticket, Operation::NonReplicated, 0, 0, self.known.incarnation);
         let poll = Poll {
             consumer: reader(),
             strategy,
@@ -549,7 +549,8 @@ impl History {
                 )
             }
         };
-        self.give(origin(ticket, operation, client as u128 + 1, number), wanted)
+        let incarnation = self.known.incarnation;
+        self.give(origin(ticket, operation, client as u128 + 1, number, incarnation), wanted)
     }
 
     fn install_owner(&mut self) -> Result<(), Broken> {
@@ -619,12 +620,13 @@ fn key_of(consumer: u32) -> ConsumerKey {
     }
 }
 
-fn origin(ticket: Ticket, operation: Operation, client: u128, number: u64) -> Origin {
+fn origin(ticket: Ticket, operation: Operation, client: u128, number: u64, incarnation: u64) -> Origin {
     let mut header = RequestHeader::new(operation, 0);
     header.client = client.into();
     header.session = SESSION.into();
     header.request = number.into();
     header.request_checksum = (client << 64 | u128::from(number)).into();
+    header.partition_incarnation = incarnation.into();
     Origin {
         ticket,
         header: Box::new(header),

@@ -53,6 +53,8 @@ pub struct Partition {
     pub shard: Shard<MemoryStorage>,
     /// Partition that requests go to.
     pub key: PartitionKey,
+    /// History that requests name.
+    pub incarnation: u64,
     disk: MemoryDisk,
     now: Now,
     next: u64,
@@ -99,6 +101,7 @@ impl Partition {
         let mut partition = Self {
             shard: Shard::new(config, disk.storage(1)),
             key: KEY,
+            incarnation: KEY.incarnation,
             disk: disk.clone(),
             now: Now { monotonic: 1, wall },
             next: log.len() as u64,
@@ -163,6 +166,7 @@ impl Partition {
         header.client = 1.into();
         header.session = 1.into();
         header.request = self.next.into();
+        header.partition_incarnation = self.incarnation.into();
         let origin = Origin {
             ticket: Ticket(self.next),
             header: Box::new(header),
