@@ -106,12 +106,7 @@ impl PartitionGroup {
     /// Whether the request was made for the history this partition has. The metadata a request was resolved with may be
     /// older or newer than the orders that came here: what was resolved before a new history must not act on it.
     fn check_history(&self, origin: &Origin) -> Result<(), ErrorCode> {
-        match origin
-            .header
-            .partition_incarnation
-            .get()
-            .cmp(&self.history.incarnation)
-        {
+        match origin.header.partition_incarnation.get().cmp(&self.history.incarnation) {
             Ordering::Less => Err(ErrorCode::HistoryUnavailable),
             Ordering::Equal => Ok(()),
             // The order that begins it is on its way.

@@ -550,7 +550,10 @@ impl History {
             }
         };
         let incarnation = self.known.incarnation;
-        self.give(origin(ticket, operation, client as u128 + 1, number, incarnation), wanted)
+        self.give(
+            origin(ticket, operation, client as u128 + 1, number, incarnation),
+            wanted,
+        )
     }
 
     fn install_owner(&mut self) -> Result<(), Broken> {
