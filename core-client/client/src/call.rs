@@ -49,8 +49,10 @@ pub struct Call {
     pub kind: CallKind,
     /// The context the caller captured, if any.
     pub context: Option<PartitionContext>,
-    /// Whose position it moves, if it does.
-    pub moves: Option<Consumer>,
+    /// What it takes turns in: the progress of consumers whose position it reads or moves.
+    pub gates: Vec<LaneKey>,
+    /// Ends the wait of a committing read; its reply is awaited all the same.
+    pub cancel: Option<CancellationToken>,
     /// Waits of a deferred read, which shrink with each attempt.
     pub timing: Option<Timing>,
     /// Largest reply body.
@@ -75,7 +77,8 @@ impl Call {
             target: Target::Metadata,
             kind,
             context: None,
-            moves: None,
+            gates: Vec::new(),
+            cancel: None,
             timing: None,
             reply_limit: MAX_REPLY_BYTES,
             deadline,
@@ -86,6 +89,15 @@ impl Call {
     pub fn at_partition(mut self, key: RouteKey, context: Option<PartitionContext>) -> Self {
         self.target = Target::Partition(key);
         self.context = context;
+        self
+    }
+
+    /// The same call in its turn among all that moves the position of this consumer in its partition.
+    pub fn in_turn_of(mut self, consumer: &Consumer) -> Self {
+        if let Some(partition) = self.partition().cloned() {
+            let consumer = consumer.clone();
+            self.gates.push(LaneKey::Progress { partition, consumer });
+        }
         self
     }
 
@@ -116,7 +128,7 @@ struct Progress {
     /// The last refusal, for a call that ends by its deadline.
     refusal: Option<IggyError>,
     lane: Option<LaneGuard>,
-    gate: Option<LaneGuard>,
+    gates: Vec<LaneGuard>,
     budget: Option<Budgeted>,
     route: Option<PartitionRoute>,
     /// A call never continues under a session the application signed in to after the call began.
@@ -128,7 +140,7 @@ pub async fn execute(core: &Arc<Core>, call: Call) -> Result<Bytes, IggyError> {
     if call.kind == CallKind::Read {
         return core.run(call, None).await;
     }
-    let gone = CancellationToken::new();
+    let gone = call.cancel.clone().unwrap_or_default();
     let _caller = gone.clone().drop_guard();
     let core = core.clone();
     let task = tokio::spawn(async move { core.run(call, Some(gone)).await });
@@ -149,6 +161,13 @@ impl Core {
                 Err(error) => return Err(self.give_up(&call, progress, error)),
             };
             if let Err(error) = self.prepare(&call, &mut progress, bound.as_ref()).await {
+                return Err(self.give_up(&call, progress, error));
+            }
+            if call.kind == CallKind::CommittingRead && gone.is_cancelled() {
+                let error = IggyError::new(
+                    ErrorCode::TransientNotAccepted,
+                    "the read was cancelled before it was sent",
+                );
                 return Err(self.give_up(&call, progress, error));
             }
             let (answer, payload) = match self.attempt(&call, &mut progress, &link, &gone).await {
@@ -177,16 +196,11 @@ impl Core {
             return Err(IggyError::new(ErrorCode::InvalidSizeBytes, message));
         }
         let budget = self.lanes.budget(call.kind, call.frame.len(), call.deadline).await?;
-        let gate = match (&call.moves, call.partition()) {
-            (Some(consumer), Some(partition)) => {
-                let key = LaneKey::Progress {
-                    partition: partition.clone(),
-                    consumer: consumer.clone(),
-                };
-                Some(self.lanes.enter(key, call.deadline).await?)
-            }
-            _ => None,
-        };
+        // Several gates are named in ascending order of their partitions, so that no two calls wait for each other.
+        let mut gates = Vec::with_capacity(call.gates.len());
+        for key in std::mem::take(&mut call.gates) {
+            gates.push(self.lanes.enter(key, call.deadline).await?);
+        }
         let lane = match call.operation.plane() {
             Plane::Metadata => Some(self.lanes.enter(LaneKey::Metadata, call.deadline).await?),
             _ => None,
@@ -194,7 +208,8 @@ impl Core {
         let facts = Facts {
             caller_context: call.context.is_some(),
             is_send: call.operation == Operation::SendMessages,
-            is_next_poll: call.kind == CallKind::Read && call.timing.is_some() && call.moves.is_some(),
+            is_next_poll: call.kind == CallKind::Read && call.timing.is_some() && !gates.is_empty(),
+            is_fetch: matches!(call.target, Target::Replica(_)),
             ..Facts::default()
         };
         Ok(Progress {
@@ -204,7 +219,7 @@ impl Core {
             doubling: Backoff::of_call(),
             refusal: None,
             lane,
-            gate,
+            gates,
             budget,
             route: None,
             lineage: self.session.lineage(),
@@ -386,6 +401,8 @@ impl Core {
         let exchange = link.connection.exchange(frame, call.reply_limit, call.deadline);
         tokio::pin!(exchange);
         tokio::select! {
+            // The request goes out before its cancel.
+            biased;
             outcome = &mut exchange => outcome,
             () = gone.cancelled() => {
                 link.connection.send_unanswered(cancel);
@@ -413,7 +430,7 @@ impl Core {
         );
         progress.facts.refused_as_primary_before = not_primary;
         if let Target::Replica(_) = call.target
-            && !matches!(action, Action::Accept)
+            && !matches!(action, Action::Accept | Action::FailProgressUncertain)
         {
             return Some(Err(match answer {
                 Answer::LostAfterSend => IggyError::new(ErrorCode::TransientNotCommitted, error.to_string()),
@@ -537,8 +554,8 @@ impl Core {
             ),
         };
         // The guards are dropped after the lanes are blocked, so that no waiting call slips in between.
-        let guards = [progress.lane, progress.gate];
-        let lanes = guards.iter().flatten().map(|guard| guard.key.clone()).collect();
+        let guards: Vec<LaneGuard> = progress.lane.into_iter().chain(progress.gates).collect();
+        let lanes = guards.iter().map(|guard| guard.key.clone()).collect();
         let live = self.session.bound().is_some_and(|bound| bound.epoch == epoch);
         // A write of a session that is gone cannot be replayed; keeping its lane would block it for nothing.
         if live || frame.is_none() {

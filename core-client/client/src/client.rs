@@ -1,6 +1,6 @@
 //! The client: a cheap handle that is cloned freely, and how it is made.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use iggy_protocol::{Command, Consumer, Encode, ErrorCode, Identifier};
 use tokio::time::{Duration, Instant};
@@ -184,14 +184,15 @@ impl IggyClient {
         ))
     }
 
-    /// Begins a consumer of named partitions of a topic.
+    /// Begins a standalone consumer of named partitions of a topic.
     ///
     /// # Errors
     /// A name that is empty or above 255 bytes.
     ///
     /// ```no_run
     /// # async fn example(client: iggy::IggyClient) -> Result<(), iggy::IggyError> {
-    /// let mut consumer = client.consumer("audit", "orders", "created")?.partitions([0, 1]).build()?;
+    /// let mut consumer = client.consumer("audit", "orders", "created")?.partitions([0, 1]).build();
+    /// consumer.init().await?;
     /// while let Some(received) = consumer.next().await {
     ///     let received = received?;
     ///     consumer.commit(received.checkpoint()).await?;
@@ -199,12 +200,40 @@ impl IggyClient {
     /// # Ok(()) }
     /// ```
     pub fn consumer(&self, name: &str, stream: &str, topic: &str) -> Result<IggyConsumerBuilder, IggyError> {
-        let (name, stream, topic) = (
-            Identifier::try_from(name)?,
-            Identifier::try_from(stream)?,
-            Identifier::try_from(topic)?,
-        );
-        Ok(IggyConsumerBuilder::new(self.clone(), name, stream, topic))
+        self.begin_consumer(Consumer::new(Identifier::try_from(name)?), stream, topic)
+    }
+
+    /// Begins a member of a consumer group, which shares the partitions of a topic out among its members.
+    ///
+    /// # Errors
+    /// A name that is empty or above 255 bytes.
+    ///
+    /// ```no_run
+    /// # async fn example(client: iggy::IggyClient) -> Result<(), iggy::IggyError> {
+    /// use iggy::prelude::*;
+    /// let mut consumer = client
+    ///     .consumer_group("billing", "orders", "created")?
+    ///     .create_consumer_group_if_not_exists()
+    ///     .polling_strategy(PollingStrategy::next())
+    ///     .poll_options(PollOptions {
+    ///         count: 1000,
+    ///         commit: CommitPolicy::OnRead,
+    ///         ..PollOptions::wait(IggyDuration::ONE_SECOND)
+    ///     })
+    ///     .build();
+    /// consumer.init().await?;
+    /// while let Some(received) = consumer.next().await {
+    ///     println!("{:?}", received?.message.payload);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn consumer_group(&self, name: &str, stream: &str, topic: &str) -> Result<IggyConsumerBuilder, IggyError> {
+        self.begin_consumer(Consumer::group(Identifier::try_from(name)?), stream, topic)
+    }
+
+    fn begin_consumer(&self, consumer: Consumer, stream: &str, topic: &str) -> Result<IggyConsumerBuilder, IggyError> {
+        let (stream, topic) = (Identifier::try_from(stream)?, Identifier::try_from(topic)?);
+        Ok(IggyConsumerBuilder::new(self.clone(), consumer, stream, topic))
     }
 
     /// Begins a reader of many partitions of a topic, in batches.
@@ -232,15 +261,6 @@ impl IggyClient {
     pub(crate) async fn ask(&self, command: Command, body: &impl Encode) -> Result<bytes::Bytes, IggyError> {
         let call = Call::new(command, FrameBuffer::of(body), self.core().default_deadline());
         execute(self.core(), call).await
-    }
-
-    /// Groups this client keeps up, for a moment.
-    pub(crate) fn forget_group(&self, key: &crate::core::GroupKey) {
-        self.core()
-            .synced_groups
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(key);
     }
 }
 

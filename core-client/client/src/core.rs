@@ -1,6 +1,6 @@
 //! What every handle of a client shares: configuration, session, links, routes and lanes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,6 +15,7 @@ use crate::connection::Connection;
 use crate::error::IggyError;
 use crate::events::{DiagnosticEvent, EventSource};
 use crate::lanes::Lanes;
+use crate::memberships::Memberships;
 use crate::routes::Routes;
 use crate::session::{Bound, Intent, Session};
 
@@ -52,9 +53,6 @@ pub struct Links {
     dialling: HashMap<u8, Arc<tokio::sync::Mutex<()>>>,
 }
 
-/// A consumer group this client keeps up its membership of.
-pub type GroupKey = (Identifier, Identifier, Identifier);
-
 /// The shared state of a client.
 #[derive(Debug)]
 pub struct Core {
@@ -72,8 +70,8 @@ pub struct Core {
     pub ended: CancellationToken,
     /// Turns of balanced sends by topic as spelled.
     pub cursors: Mutex<HashMap<(Identifier, Identifier), u32>>,
-    /// Groups whose assignment was read and not left.
-    pub synced_groups: Mutex<HashSet<GroupKey>>,
+    /// Groups this client is a member of.
+    pub memberships: Memberships,
     /// The next index of a producer id, and the session it counts in.
     pub producer_index: Mutex<(u64, u32)>,
     /// Whether the heartbeat runs.
@@ -93,7 +91,7 @@ impl Core {
             events: EventSource::new(),
             ended: CancellationToken::new(),
             cursors: Mutex::default(),
-            synced_groups: Mutex::default(),
+            memberships: Memberships::default(),
             producer_index: Mutex::default(),
             heartbeat_runs: AtomicBool::new(false),
             connecting: tokio::sync::Mutex::new(Backoff::of_connect(config.reconnection.interval)),
@@ -191,10 +189,7 @@ impl Core {
         if let Some(bound) = self.session.end() {
             self.routes.clear();
             self.lanes.forget_session(bound.epoch);
-            self.synced_groups
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clear();
+            self.memberships.session_ended();
             self.events.publish(DiagnosticEvent::SignedOut);
         }
     }

@@ -1,6 +1,53 @@
 //! What happens to the client as a whole, for diagnostics.
 
+use iggy_protocol::ErrorCode;
 use tokio::sync::broadcast;
+
+/// Something that happened to a reader or consumer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReaderEvent {
+    /// A group member reads these partitions from now on, all of them ascending.
+    Assigned {
+        /// The rebalance that decided it.
+        generation: u64,
+        /// The partitions.
+        partitions: Vec<u32>,
+    },
+    /// These partitions belong to another member now; what was read ahead of them is dropped.
+    Revoked {
+        /// The partitions.
+        partitions: Vec<u32>,
+    },
+    /// The session ended, or the group removed this member. It joins again.
+    MembershipLost,
+    /// A partition is not read any more until the application seeks.
+    Stopped {
+        /// The partition.
+        partition_id: u32,
+        /// Why.
+        code: ErrorCode,
+    },
+    /// The application sought in a partition.
+    Sought {
+        /// The partition.
+        partition_id: u32,
+    },
+    /// The reply of a read that stores offsets was lost. What it skipped is read again, without storing offsets.
+    ReadUncertain {
+        /// The partition.
+        partition_id: u32,
+    },
+    /// A position could not be stored.
+    CommitFailed {
+        /// The partition.
+        partition_id: u32,
+        /// Why.
+        code: ErrorCode,
+    },
+    /// It was closed.
+    Closed,
+}
 
 /// Something that happened to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -20,15 +67,16 @@ pub enum DiagnosticEvent {
 /// Events a slow subscriber may fall behind before it loses the oldest.
 const EVENTS_KEPT: usize = 64;
 
-/// A subscription to diagnostic events.
+/// A subscription to events: of a client, or of a reader or consumer.
 #[derive(Debug)]
-pub struct Events(broadcast::Receiver<DiagnosticEvent>);
+pub struct Events<T = DiagnosticEvent>(broadcast::Receiver<T>);
 
-impl Events {
-    /// Waits for the next event; `None` when the client is gone. A slow subscriber loses the oldest events.
+impl<T: Clone> Events<T> {
+    /// Waits for the next event; `None` when nothing can happen any more. A subscriber that falls 64 events behind loses
+    /// the oldest.
     ///
     /// Cancel safe.
-    pub async fn next(&mut self) -> Option<DiagnosticEvent> {
+    pub async fn next(&mut self) -> Option<T> {
         loop {
             match self.0.recv().await {
                 Ok(event) => return Some(event),
@@ -41,21 +89,21 @@ impl Events {
 
 /// Where events are published.
 #[derive(Debug)]
-pub struct EventSource(broadcast::Sender<DiagnosticEvent>);
+pub struct EventSource<T = DiagnosticEvent>(broadcast::Sender<T>);
 
-impl EventSource {
+impl<T: Clone> EventSource<T> {
     /// A source without subscribers.
     pub fn new() -> Self {
         Self(broadcast::channel(EVENTS_KEPT).0)
     }
 
     /// Publishes an event; nobody needs to listen.
-    pub fn publish(&self, event: DiagnosticEvent) {
+    pub fn publish(&self, event: T) {
         let _ = self.0.send(event);
     }
 
     /// Subscribes from now on.
-    pub fn subscribe(&self) -> Events {
+    pub fn subscribe(&self) -> Events<T> {
         Events(self.0.subscribe())
     }
 }

@@ -1,6 +1,6 @@
 //! Keeps links and group memberships alive, and brings a lost link back while nobody calls.
 
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use futures::future::join_all;
 use iggy_protocol::Command;
@@ -43,16 +43,9 @@ async fn round(core: &Arc<Core>) {
         return;
     }
     let deadline = core.default_deadline();
-    let groups: Vec<_> = core
-        .synced_groups
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .iter()
-        .cloned()
-        .collect();
-    for (stream, topic, group) in groups {
+    for key in core.memberships.kept() {
         // A group that cannot be read now is read in the next round; its members keep their memberships until then.
-        let _ = crate::operations::sync_group(core, stream, topic, group, deadline).await;
+        let _ = crate::operations::sync_group(core, key, deadline).await;
     }
 }
 

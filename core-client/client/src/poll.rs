@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use iggy_protocol::limits::{MAX_DEFERRED_WAIT_MICROS, MIN_REPLY_BYTES};
-use iggy_protocol::reply::message::{FetchSection, PollHead, PollReply};
+use iggy_protocol::reply::message::{PollHead, PollReply};
 use iggy_protocol::{ErrorCode, IggyDuration, PartitionContext, PollingStrategy};
 
 use crate::error::IggyError;
@@ -158,6 +158,9 @@ pub struct Continuation {
 }
 
 /// A position to commit: it says that every message up to its offset was processed.
+///
+/// One that a reader or consumer handed out also knows in which of its orderings: a first read, a seek and a new
+/// assignment each begin one, and positions of an earlier one store nothing any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Checkpoint {
     /// The partition.
@@ -166,6 +169,32 @@ pub struct Checkpoint {
     pub offset: u64,
     /// The history it belongs to.
     pub context: PartitionContext,
+    pub(crate) ordering: Ordering,
+}
+
+/// Which reader handed out a position, and in which of its orderings; zero for positions of single polls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Ordering {
+    /// The reader, counted in the process from 1.
+    pub reader: u64,
+    /// Counted by the reader, from 1.
+    pub generation: u64,
+}
+
+impl Checkpoint {
+    /// A position from its parts, as an application may have kept them.
+    pub const fn new(partition_id: u32, offset: u64, context: PartitionContext) -> Self {
+        let ordering = Ordering {
+            reader: 0,
+            generation: 0,
+        };
+        Self {
+            partition_id,
+            offset,
+            context,
+            ordering,
+        }
+    }
 }
 
 /// Where a read starts: a strategy, or the continuation of an earlier read.
@@ -226,22 +255,11 @@ pub struct PolledMessages {
     pub messages: Vec<IggyMessage>,
     /// The history that was read.
     pub context: PartitionContext,
-    start: ReadStart,
+    pub(crate) start: ReadStart,
+    pub(crate) ordering: Ordering,
 }
 
 impl PolledMessages {
-    /// What a section of a grouped fetch brought; never empty.
-    pub(crate) fn of_section(section: &FetchSection, messages: Vec<IggyMessage>, start: ReadStart) -> Self {
-        Self {
-            partition_id: section.partition_id,
-            current_offset: section.current_offset,
-            count: messages.len() as u32,
-            messages,
-            context: section.context,
-            start,
-        }
-    }
-
     /// Reads a reply body. Payloads stay in it.
     pub(crate) fn decode(body: &Bytes, start: ReadStart) -> Result<Self, IggyError> {
         use iggy_protocol::codec::Decode;
@@ -267,6 +285,7 @@ impl PolledMessages {
             messages,
             context,
             start,
+            ordering: Ordering::default(),
         })
     }
 
@@ -309,6 +328,7 @@ impl PolledMessages {
             partition_id: self.partition_id,
             offset,
             context: self.context,
+            ordering: self.ordering,
         })
     }
 }

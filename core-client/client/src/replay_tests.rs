@@ -246,11 +246,7 @@ async fn drive(client: &IggyClient, row: &Row, refusal: Option<ErrorCode>) -> Re
                     .store_consumer_offset(consumer, stream, topic, partition_id, store.offset)
                     .await;
             }
-            let checkpoint = crate::poll::Checkpoint {
-                partition_id,
-                offset: store.offset,
-                context,
-            };
+            let checkpoint = crate::poll::Checkpoint::new(partition_id, store.offset, context);
             client
                 .store_consumer_position(&store.consumer, &store.stream, &store.topic, &checkpoint)
                 .await

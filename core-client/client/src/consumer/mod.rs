@@ -1,30 +1,29 @@
-//! A plain consumer: reads named partitions of one topic, hands out messages one by one, and commits positions.
+//! Consumers: hand out messages one by one, and commit positions.
 //!
-//! Each partition has at most one poll under way; the next begins when its messages were handed out. A partition that is
-//! refused is asked again after a pause; one whose history ended, or that is refused six times in a row, stops until a
-//! seek.
+//! A standalone consumer reads the partitions it names; a group member reads those its group assigns to it. Both stand
+//! on the machinery of the [reader](crate::reader): one cursor per partition, grouped fetches, bounded reading ahead.
 
 mod builder;
-mod commits;
+mod handler;
+mod state;
 
 pub use builder::IggyConsumerBuilder;
-pub(crate) use commits::Commits;
+pub use handler::MessageHandler;
+pub use state::IggyConsumerState;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
-use futures::StreamExt;
-use futures::future::BoxFuture;
-use futures::stream::FuturesUnordered;
-use iggy_protocol::{Consumer, ErrorCode, Identifier, PollingStrategy};
-use tokio::time::{Duration, Instant};
+use futures::Stream;
+use iggy_protocol::{Consumer, ConsumerKind, ErrorCode, Identifier};
+use tokio::time::Duration;
 
-use crate::client::IggyClient;
-use crate::error::{ErrorClass, IggyError};
+use crate::error::IggyError;
+use crate::events::{Events, ReaderEvent};
+use crate::intake::{Intake, Joining, ReadError, Settings, Share, find_topic, join_as_member};
 use crate::message::IggyMessage;
-use crate::poll::{Checkpoint, CommitPolicy, PollOptions, PolledMessages, ReadStart};
-
-/// Refusals in a row after which a partition stops.
-const LASTING_REFUSALS: u32 = 6;
+use crate::poll::{Checkpoint, PolledMessages, ReadStart};
 
 /// A message with its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,320 +35,302 @@ pub struct ReceivedMessage {
     /// The partition.
     pub partition_id: u32,
     checkpoint: Checkpoint,
-    /// Whether it is the last of its batch.
-    last_of_batch: bool,
-    /// The seek it was read after; positions of an earlier one commit nothing.
-    generation: u64,
 }
 
 impl ReceivedMessage {
+    pub(crate) fn new(message: IggyMessage, current_offset: u64, checkpoint: Checkpoint) -> Self {
+        Self {
+            message,
+            current_offset,
+            partition_id: checkpoint.partition_id,
+            checkpoint,
+        }
+    }
+
     /// The position after this message.
     pub fn checkpoint(&self) -> Checkpoint {
         self.checkpoint
     }
 }
 
+/// What a consumer needs to begin.
 #[derive(Debug)]
-struct Partition {
-    start: ReadStart,
-    generation: u64,
-    refusals: u32,
-    state: PartitionState,
+struct Plan {
+    settings: Settings,
+    partitions: Vec<u32>,
+    create_group: bool,
+    /// Further tries of `init`, and the pause before each.
+    init_retries: Option<(u32, Duration)>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PartitionState {
-    /// A poll is under way, or its messages are being handed out.
-    Reading,
-    /// It may be polled.
-    Idle,
-    /// Nothing is read before a seek.
-    Stopped,
-}
-
-type Read = (u32, u64, Result<PolledMessages, IggyError>);
-
-/// A consumer of named partitions. One task at a time uses it.
+/// A consumer of named partitions, or a member of a consumer group. One task at a time reads; positions can be stored
+/// from others through its [`state`](Self::state).
+///
+/// [`init`](Self::init) comes first. The consumer is also a [`Stream`] of messages; [`batches`](Self::batches) is one of
+/// batches. A consumer that is dropped stores nothing more, and its session stays a member of its group until it ends:
+/// [`shutdown`](Self::shutdown) does both.
+#[derive(Debug)]
 pub struct IggyConsumer {
-    client: IggyClient,
-    consumer: Consumer,
-    stream: Identifier,
-    topic: Identifier,
-    options: PollOptions,
-    retry_pause: Duration,
-    partitions: BTreeMap<u32, Partition>,
-    reads: FuturesUnordered<BoxFuture<'static, Read>>,
-    ready: VecDeque<Result<ReceivedMessage, IggyError>>,
-    commits: Commits,
-    closed: bool,
-}
-
-impl std::fmt::Debug for IggyConsumer {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("IggyConsumer")
-            .field("consumer", &self.consumer)
-            .field("stream", &self.stream)
-            .field("topic", &self.topic)
-            .field("partitions", &self.partitions)
-            .finish_non_exhaustive()
-    }
+    plan: Plan,
+    intake: Option<Intake>,
 }
 
 impl IggyConsumer {
-    /// The next message, in offset order within each partition. An error concerns one partition, which is read again
-    /// after a pause unless it stopped. `None` when every partition stopped or the consumer was shut down.
-    ///
-    /// Cancel safe: nothing that was read is lost.
-    pub async fn next(&mut self) -> Option<Result<ReceivedMessage, IggyError>> {
-        if self.closed {
-            return None;
-        }
-        self.commits.asked_for_next();
-        loop {
-            if let Some(result) = self.store_due(false).await {
-                return Some(Err(result));
-            }
-            if let Some(received) = self.ready.pop_front() {
-                return Some(self.hand_out(received));
-            }
-            self.start_reads();
-            if self.reads.is_empty() {
-                return None;
-            }
-            let due = self.commits.due_at();
-            let read = async {
-                match due {
-                    None => Ok(self.reads.next().await),
-                    Some(due) => tokio::time::timeout_at(due, self.reads.next()).await,
-                }
-            };
-            match read.await {
-                Ok(Some(read)) => self.take_in(read),
-                Ok(None) => return None,
-                // It is time to store a position.
-                Err(_) => {}
-            }
-        }
-    }
-
-    fn hand_out(&mut self, received: Result<ReceivedMessage, IggyError>) -> Result<ReceivedMessage, IggyError> {
-        let received = received?;
-        if received.last_of_batch
-            && let Some(partition) = self.partitions.get_mut(&received.partition_id)
-            && partition.generation == received.generation
-        {
-            partition.state = PartitionState::Idle;
-        }
-        self.commits.handed_out(received.checkpoint, received.last_of_batch);
-        Ok(received)
-    }
-
-    fn start_reads(&mut self) {
-        let (client, stream, topic) = (&self.client, &self.stream, &self.topic);
-        for (id, partition) in &mut self.partitions {
-            if partition.state != PartitionState::Idle {
-                continue;
-            }
-            partition.state = PartitionState::Reading;
-            let (id, generation, start) = (*id, partition.generation, partition.start);
-            let pause = if partition.refusals > 0 {
-                self.retry_pause
-            } else {
-                Duration::ZERO
-            };
-            let (client, stream, topic) = (client.clone(), stream.clone(), topic.clone());
-            let (consumer, options) = (self.consumer.clone(), self.commits.poll_options(self.options));
-            self.reads.push(Box::pin(async move {
-                if !pause.is_zero() {
-                    tokio::time::sleep(pause).await;
-                }
-                let polled = client
-                    .poll_messages(&stream, &topic, id, &consumer, start, options)
-                    .await;
-                (id, generation, polled)
-            }));
-        }
-    }
-
-    fn take_in(&mut self, (id, generation, polled): Read) {
-        let Some(partition) = self
-            .partitions
-            .get_mut(&id)
-            .filter(|partition| partition.generation == generation)
-        else {
-            return;
-        };
-        let polled = match polled {
-            Ok(polled) => polled,
-            Err(error) => {
-                partition.refusals += 1;
-                // A position of a history that ended, or an unknown outcome, needs a decision of the application.
-                let decided = matches!(
-                    error.class(),
-                    ErrorClass::Stale | ErrorClass::Uncertain | ErrorClass::Closed
-                );
-                let lasting = partition.refusals >= LASTING_REFUSALS && !error.retryable();
-                partition.state = if decided || lasting {
-                    PartitionState::Stopped
-                } else {
-                    PartitionState::Idle
-                };
-                self.ready.push_back(Err(error));
-                return;
-            }
-        };
-        partition.refusals = 0;
-        partition.start = polled.continuation().into();
-        if polled.is_empty() {
-            partition.state = PartitionState::Idle;
-            return;
-        }
-        let count = polled.messages.len();
-        let (partition_id, current_offset, context) = (polled.partition_id, polled.current_offset, polled.context);
-        self.ready
-            .extend(polled.messages.into_iter().enumerate().map(|(index, message)| {
-                let checkpoint = Checkpoint {
-                    partition_id,
-                    offset: message.header.offset,
-                    context,
-                };
-                let last_of_batch = index + 1 == count;
-                Ok(ReceivedMessage {
-                    message,
-                    current_offset,
-                    partition_id,
-                    checkpoint,
-                    last_of_batch,
-                    generation,
-                })
-            }));
-    }
-
-    /// Stores what is due, or everything that is done. The error of a store that failed.
-    async fn store_due(&mut self, everything: bool) -> Option<IggyError> {
-        for checkpoint in self.commits.take_due(everything) {
-            if let Err(error) = self.store(checkpoint).await {
-                return Some(error);
-            }
-        }
-        None
-    }
-
-    async fn store(&self, checkpoint: Checkpoint) -> Result<(), IggyError> {
-        self.client
-            .store_consumer_position(&self.consumer, &self.stream, &self.topic, &checkpoint)
-            .await
-    }
-
-    /// Stores a position of a message this consumer received. A position at or below the last committed one stores
-    /// nothing.
+    /// Makes sure that stream and topic exist; a group member creates its group if it is missing and may be created, and
+    /// joins it. Must succeed before the first message is asked for; does nothing when it has.
     ///
     /// # Errors
-    /// [`ErrorCode::InvalidCommand`] for a partition this consumer does not read and with [`CommitPolicy::OnRead`], and
-    /// whatever the server refuses.
-    pub async fn commit(&mut self, checkpoint: Checkpoint) -> Result<(), IggyError> {
-        if self.options.commit == CommitPolicy::OnRead {
-            return Err(IggyError::new(
-                ErrorCode::InvalidCommand,
-                "positions are stored as part of each read",
-            ));
-        }
-        self.check_own(&checkpoint)?;
-        if !self.commits.advances(&checkpoint) {
+    /// What the builder was given does not fit together, see [`IggyConsumerBuilder`]; stream, topic or group are missing;
+    /// and whatever the server refuses. When a join or the creation of a group ends as `OperationUncertain`, the next
+    /// `init` is refused as `LaneBlocked` until the operation is resolved or abandoned.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves at worst a group, or a membership, that the next `init` finds.
+    pub async fn init(&mut self) -> Result<(), IggyError> {
+        if self.intake.is_some() {
             return Ok(());
         }
-        self.store(checkpoint).await?;
-        self.commits.stored(checkpoint);
+        self.plan.settings.validate(&self.plan.partitions)?;
+        let (mut left, pause) = self.plan.init_retries.unwrap_or((0, Duration::ZERO));
+        let share = loop {
+            match self.join().await {
+                Ok(share) => break share,
+                Err(error) if left == 0 || error.operation().is_some() => return Err(error),
+                Err(error) => {
+                    tracing::debug!(%error, left, "the consumer could not begin and tries again");
+                    left -= 1;
+                    tokio::time::sleep(pause).await;
+                }
+            }
+        };
+        self.intake = Some(Intake::start(self.plan.settings.clone(), share));
         Ok(())
+    }
+
+    async fn join(&self) -> Result<Share, IggyError> {
+        let Settings {
+            client,
+            stream,
+            topic,
+            consumer,
+            ..
+        } = &self.plan.settings;
+        if !self.plan.settings.is_group() {
+            find_topic(client, stream, topic).await?;
+            return Ok(Share::Named(self.plan.partitions.clone()));
+        }
+        let joining = Joining {
+            client,
+            stream,
+            topic,
+            group: &consumer.id,
+            create: self.plan.create_group,
+        };
+        let (seat, assignment) = join_as_member(&joining).await?;
+        Ok(Share::Assigned(seat, assignment))
+    }
+
+    fn intake(&self) -> Result<&Intake, IggyError> {
+        self.intake.as_ref().ok_or_else(|| {
+            IggyError::new(
+                ErrorCode::InvalidConfiguration,
+                "call init before the first use of the consumer",
+            )
+        })
+    }
+
+    /// The next message, in offset order within each partition. An error concerns one partition, which is read again
+    /// after a pause unless it stopped. `None` when every partition that was named has stopped, or the consumer was shut
+    /// down.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost or delivered twice when the call is dropped.
+    pub async fn next(&mut self) -> Option<Result<ReceivedMessage, ReadError>> {
+        match self.intake() {
+            Ok(intake) => {
+                let _waiting = intake.waiting();
+                poll_fn(|context| intake.poll_message(context)).await
+            }
+            Err(error) => Some(Err(ReadError::of(None, error))),
+        }
+    }
+
+    /// The next messages of one partition at once: what is left of a batch that was begun, or the next one. `None` as
+    /// with [`next`](Self::next).
+    ///
+    /// # Cancel safety
+    /// Nothing is lost or delivered twice when the call is dropped.
+    pub async fn next_batch(&mut self) -> Option<Result<PolledMessages, ReadError>> {
+        match self.intake() {
+            Ok(intake) => {
+                let _waiting = intake.waiting();
+                poll_fn(|context| intake.poll_batch(context)).await
+            }
+            Err(error) => Some(Err(ReadError::of(None, error))),
+        }
+    }
+
+    /// The messages in batches, as a stream. Dropping it loses nothing: the consumer goes on where it was.
+    pub fn batches(&mut self) -> impl Stream<Item = Result<PolledMessages, ReadError>> + Unpin + '_ {
+        futures::stream::poll_fn(move |context| match self.intake() {
+            Ok(intake) => intake.poll_batch(context),
+            Err(error) => Poll::Ready(Some(Err(ReadError::of(None, error)))),
+        })
+    }
+
+    /// Stores a position of a message this consumer received. One at or below the last stored, or of an earlier ordering
+    /// or history, stores nothing: the first read, each seek and each new assignment begin an ordering.
+    ///
+    /// # Errors
+    /// `InvalidCommand` for a position of a partition this consumer does not read or of another consumer, and with
+    /// `OnRead`; `ConsumerGroupPartitionNotOwned` when the partition belongs to another member of the group; and
+    /// whatever the server refuses.
+    ///
+    /// # Cancel safety
+    /// The write goes on when the call is dropped.
+    pub async fn commit(&self, checkpoint: Checkpoint) -> Result<(), IggyError> {
+        self.intake()?.shared().commit(checkpoint).await
     }
 
     /// Marks a message as processed, for automatic commits of what is marked.
     ///
     /// # Errors
-    /// [`ErrorCode::InvalidCommand`] for a partition this consumer does not read.
-    pub fn mark(&mut self, checkpoint: Checkpoint) -> Result<(), IggyError> {
-        self.check_own(&checkpoint)?;
-        self.commits.marked(checkpoint);
-        Ok(())
+    /// `InvalidCommand` for a position of a partition this consumer does not read or of another consumer, and unless
+    /// commits are automatic after marks.
+    pub fn mark(&self, checkpoint: Checkpoint) -> Result<(), IggyError> {
+        self.intake()?.shared().mark(checkpoint)
     }
 
-    fn check_own(&self, checkpoint: &Checkpoint) -> Result<(), IggyError> {
-        if self.partitions.contains_key(&checkpoint.partition_id) {
-            return Ok(());
-        }
-        let message = format!("this consumer does not read partition {}", checkpoint.partition_id);
-        Err(IggyError::new(ErrorCode::InvalidCommand, message))
-    }
-
-    /// Reads a partition from somewhere else. What was read before and not handed out is dropped.
+    /// Stores an offset as that of the last processed message, wherever it lies. What is read does not change: see
+    /// [`seek`](Self::seek).
     ///
     /// # Errors
-    /// [`ErrorCode::InvalidCommand`] for a partition this consumer does not read.
-    pub fn seek(&mut self, partition_id: u32, start: impl Into<ReadStart>) -> Result<(), IggyError> {
-        let Some(partition) = self.partitions.get_mut(&partition_id) else {
-            let message = format!("this consumer does not read partition {partition_id}");
-            return Err(IggyError::new(ErrorCode::InvalidCommand, message));
-        };
-        partition.generation += 1;
-        partition.start = start.into();
-        partition.refusals = 0;
-        partition.state = PartitionState::Idle;
-        self.ready.retain(|received| {
-            received
-                .as_ref()
-                .map_or(true, |received| received.partition_id != partition_id)
-        });
-        self.commits.restarted(partition_id);
-        Ok(())
+    /// As [`commit`](Self::commit).
+    ///
+    /// # Cancel safety
+    /// The write goes on when the call is dropped.
+    pub async fn store_offset(&self, partition_id: u32, offset: u64) -> Result<(), IggyError> {
+        self.intake()?.shared().store_offset(partition_id, offset).await
     }
 
-    /// The offset stored at the server for a partition.
+    /// Deletes the stored offset of a partition.
     ///
     /// # Errors
-    /// Whatever the server refuses.
-    pub async fn get_last_stored_offset(&self, partition_id: u32) -> Result<Option<u64>, IggyError> {
-        let stored = self
-            .client
-            .get_consumer_offset(&self.consumer, &self.stream, &self.topic, partition_id)
-            .await?;
-        Ok(stored.map(|stored| stored.stored_offset))
+    /// As [`commit`](Self::commit), and `ConsumerOffsetNotFound` when none is stored.
+    ///
+    /// # Cancel safety
+    /// The write goes on when the call is dropped.
+    pub async fn delete_offset(&self, partition_id: u32) -> Result<(), IggyError> {
+        self.intake()?.shared().delete_offset(partition_id).await
     }
 
-    /// The offset of the last message handed out of a partition.
+    /// Reads a partition from somewhere else. What was read before and not handed out is dropped. Wakes a stopped
+    /// partition.
+    ///
+    /// # Errors
+    /// `InvalidCommand` for a partition this consumer does not read, or a continuation of another one;
+    /// `ConsumerGroupPartitionNotOwned` when the partition belongs to another member of the group.
+    pub fn seek(&self, partition_id: u32, start: impl Into<ReadStart>) -> Result<(), IggyError> {
+        self.intake()?.shared().seek(partition_id, start.into())
+    }
+
+    /// A cloneable view, which commits from other tasks.
+    ///
+    /// # Errors
+    /// The consumer was not initialised.
+    pub fn state(&self) -> Result<IggyConsumerState, IggyError> {
+        Ok(IggyConsumerState::new(self.intake()?.shared().clone()))
+    }
+
+    /// Subscribes to what happens to the consumer from now on.
+    ///
+    /// # Errors
+    /// The consumer was not initialised.
+    pub fn subscribe_events(&self) -> Result<Events<ReaderEvent>, IggyError> {
+        Ok(self.intake()?.shared().subscribe())
+    }
+
+    /// The offset of the last message handed out of a partition since its last seek or assignment.
     pub fn get_last_consumed_offset(&self, partition_id: u32) -> Option<u64> {
-        self.commits.last_handed_out(partition_id)
+        self.intake.as_ref()?.shared().last_consumed(partition_id)
     }
 
-    /// The partitions this consumer reads.
-    pub fn partitions(&self) -> impl Iterator<Item = u32> {
-        self.partitions.keys().copied()
+    /// The offset this consumer stored last for a partition since its last seek or assignment. What the server holds is
+    /// told by [`get_consumer_offset`](crate::IggyClient::get_consumer_offset).
+    pub fn get_last_stored_offset(&self, partition_id: u32) -> Option<u64> {
+        self.intake.as_ref()?.shared().last_stored(partition_id)
     }
 
-    /// Partitions that stopped and wait for a seek.
-    pub fn stopped(&self) -> impl Iterator<Item = u32> {
-        let stopped = |(_, partition): &(&u32, &Partition)| partition.state == PartitionState::Stopped;
-        self.partitions.iter().filter(stopped).map(|(id, _)| *id)
+    /// The partition of the message handed out last.
+    pub fn partition_id(&self) -> Option<u32> {
+        self.intake.as_ref()?.shared().last_partition()
     }
 
-    /// Stops reading and stores what automatic commits still owe.
+    /// The partitions this consumer reads now, ascending.
+    pub fn partitions(&self) -> impl Iterator<Item = u32> + use<> {
+        let named = || {
+            let mut named = self.plan.partitions.clone();
+            named.sort_unstable();
+            named
+        };
+        let read = self.intake.as_ref().map(|intake| intake.shared().partitions());
+        read.unwrap_or_else(named).into_iter()
+    }
+
+    /// Partitions that stopped and wait for a seek, ascending.
+    pub fn stopped(&self) -> impl Iterator<Item = u32> + use<> {
+        let stopped = self.intake.as_ref().map(|intake| intake.shared().stopped());
+        stopped.unwrap_or_default().into_iter()
+    }
+
+    /// The name of the consumer or of its group.
+    pub fn name(&self) -> &Identifier {
+        &self.consumer().id
+    }
+
+    /// Who reads.
+    pub fn consumer(&self) -> &Consumer {
+        &self.plan.settings.consumer
+    }
+
+    /// Whether it is a member of a consumer group.
+    pub fn is_group_member(&self) -> bool {
+        self.consumer().kind == ConsumerKind::Group
+    }
+
+    /// The stream.
+    pub fn stream(&self) -> &Identifier {
+        &self.plan.settings.stream
+    }
+
+    /// The topic.
+    pub fn topic(&self) -> &Identifier {
+        &self.plan.settings.topic
+    }
+
+    /// Stops reading, stores what automatic commits still owe and moves what reads stored back to the last message that
+    /// was handed out, within the offset drain timeout; then leaves the group, within the client's call deadline.
     ///
     /// # Errors
-    /// A position could not be stored.
+    /// `TaskTimeout` when that took longer, and whatever refused a position or the leave.
+    ///
+    /// # Cancel safety
+    /// It goes on in the background when the call is dropped.
     pub async fn shutdown(&mut self) -> Result<(), IggyError> {
-        self.closed = true;
-        self.reads.clear();
-        self.ready.clear();
-        let deadline = Instant::now() + self.client.core().config.request_timeout;
-        match tokio::time::timeout_at(deadline, self.store_due(true)).await {
-            Ok(None) => Ok(()),
-            Ok(Some(error)) => Err(error),
-            Err(_) => Err(IggyError::new(
-                ErrorCode::TaskTimeout,
-                "the last positions were not stored in time",
-            )),
+        match &mut self.intake {
+            Some(intake) => intake.close().await,
+            None => Ok(()),
         }
     }
 }
 
-/// Where a consumer starts when nobody says otherwise.
-pub(crate) const DEFAULT_START: PollingStrategy = PollingStrategy::Next;
+impl Stream for IggyConsumer {
+    type Item = Result<ReceivedMessage, ReadError>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        match self.intake() {
+            Ok(intake) => intake.poll_message(context),
+            Err(error) => Poll::Ready(Some(Err(ReadError::of(None, error)))),
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Consumer groups.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use iggy_protocol::reply::group::{Assignment, ConsumerGroup, ConsumerGroupDetails, ConsumerGroups};
 use iggy_protocol::request::group::{
@@ -15,6 +15,7 @@ use crate::client::IggyClient;
 use crate::core::Core;
 use crate::error::IggyError;
 use crate::frame_buffer::FrameBuffer;
+use crate::memberships::GroupKey;
 use crate::operations::read_payload;
 
 impl IggyClient {
@@ -106,7 +107,8 @@ impl IggyClient {
             topic: topic.clone(),
             group: group.clone(),
         };
-        self.forget_group(&(stream.clone(), topic.clone(), group.clone()));
+        let key = (stream.clone(), topic.clone(), group.clone());
+        self.core().memberships.forget(&key);
         self.ask(Command::LeaveConsumerGroup, &body).await.map(drop)
     }
 
@@ -118,35 +120,33 @@ impl IggyClient {
         topic: &Identifier,
         group: &Identifier,
     ) -> Result<Option<Assignment>, IggyError> {
-        let deadline = self.core().default_deadline();
-        sync_group(self.core(), stream.clone(), topic.clone(), group.clone(), deadline).await
+        let key = (stream.clone(), topic.clone(), group.clone());
+        sync_group(self.core(), key, self.core().default_deadline()).await
     }
 }
 
-/// Reads an assignment and remembers to keep the membership up.
+/// Reads an assignment, remembers to keep the membership up, and tells its consumer.
 pub(crate) async fn sync_group(
     core: &Arc<Core>,
-    stream: Identifier,
-    topic: Identifier,
-    group: Identifier,
+    key: GroupKey,
     deadline: Instant,
 ) -> Result<Option<Assignment>, IggyError> {
-    let body = SyncConsumerGroup {
-        stream: stream.clone(),
-        topic: topic.clone(),
-        group: group.clone(),
-    };
+    let (stream, topic, group) = key.clone();
+    let body = SyncConsumerGroup { stream, topic, group };
+    let epoch = core.session.bound().map(|bound| bound.epoch);
     let payload = execute(
         core,
         Call::new(Command::SyncConsumerGroup, FrameBuffer::of(&body), deadline),
     )
     .await?;
-    let key = (stream, topic, group);
-    let mut synced = core.synced_groups.lock().unwrap_or_else(PoisonError::into_inner);
-    if payload.is_empty() {
-        synced.remove(&key);
-        return Ok(None);
+    let assignment: Option<Assignment> = if payload.is_empty() {
+        None
+    } else {
+        Some(read_payload(&payload)?)
+    };
+    // What was asked under another session says nothing about this one.
+    if core.session.bound().map(|bound| bound.epoch) == epoch {
+        core.memberships.synced(&key, assignment.clone());
     }
-    synced.insert(key);
-    read_payload(&payload).map(Some)
+    Ok(assignment)
 }

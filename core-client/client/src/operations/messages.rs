@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use iggy_protocol::partitioning::partition_of_key;
 use iggy_protocol::reply::message::{SendConfirmation, SendReply};
 use iggy_protocol::request::message::{DeferredPoll, PollMessages, SendTarget};
@@ -11,6 +11,7 @@ use iggy_protocol::{
     PollingStrategy, ProducerSection,
 };
 use tokio::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
 
 use crate::answer::CallKind;
 use crate::call::{Call, execute};
@@ -81,6 +82,25 @@ impl IggyClient {
             }
         }
         Ok(polled)
+    }
+
+    /// The body of a poll's reply, as it came.
+    pub(crate) async fn poll_body(
+        &self,
+        partition: &RouteKey,
+        consumer: &Consumer,
+        start: &ReadStart,
+        options: PollOptions,
+        cancel: CancellationToken,
+    ) -> Result<Bytes, IggyError> {
+        let RouteKey {
+            stream,
+            topic,
+            partition_id,
+        } = partition;
+        let mut call = poll_call(stream, topic, *partition_id, consumer, start, options)?;
+        call.cancel = Some(cancel);
+        execute(self.core(), call).await
     }
 
     /// Sends messages and returns where they were stored. Balanced and key partitioning are resolved by the client. An
@@ -334,7 +354,7 @@ fn poll_call(
     });
     // Reads that depend on a stored position, or move it, take their turn; others need not wait for anybody.
     if commits || start.strategy() == PollingStrategy::Next {
-        call.moves = Some(consumer.clone());
+        call = call.in_turn_of(consumer);
     }
     Ok(call)
 }

@@ -188,9 +188,9 @@ impl IggyClient {
             topic: topic.clone(),
             partition_id,
         };
-        let mut call =
-            Call::new(command, FrameBuffer::of(body), self.core().default_deadline()).at_partition(key, context);
-        call.moves = Some(consumer.clone());
+        let call = Call::new(command, FrameBuffer::of(body), self.core().default_deadline())
+            .at_partition(key, context)
+            .in_turn_of(consumer);
         execute(self.core(), call).await
     }
 }

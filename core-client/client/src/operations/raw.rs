@@ -126,7 +126,9 @@ fn raw_call(code: u32, payload: &[u8], deadline: Instant) -> Result<Call, IggyEr
     let mut call = Call::new(command, frame, deadline);
     if let Some((key, consumer, commits)) = partition_of(command, payload)? {
         call = call.at_partition(key, None);
-        call.moves = consumer;
+        if let Some(consumer) = consumer {
+            call = call.in_turn_of(&consumer);
+        }
         if commits {
             call.kind = CallKind::CommittingRead;
         }

@@ -1,18 +1,18 @@
 //! Builds a partition reader.
 
-use std::collections::BTreeMap;
+use iggy_protocol::{Consumer, Identifier, IggyDuration};
+use tokio::time::Duration;
 
-use iggy_protocol::{Consumer, ConsumerKind, ErrorCode, Identifier, IggyDuration};
-
-use super::partition::ReadPartition;
-use super::{PartitionReader, Prefetch};
+use super::PartitionReader;
 use crate::client::IggyClient;
-use crate::consumer::DEFAULT_START;
 use crate::error::IggyError;
-use crate::poll::{CommitPolicy, PollOptions, ReadStart};
+use crate::intake::{
+    DEFAULT_START, Intake, Joining, PREFETCH_BYTES, PREFETCH_MESSAGES, Settings, Share, join_as_member,
+};
+use crate::poll::{PollOptions, ReadStart};
 
-const PREFETCH_BYTES: usize = 16 << 20;
-const PREFETCH_MESSAGES: usize = 16_000;
+/// Longest pause before a refused partition is read again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Builds a [`PartitionReader`]; see [`IggyClient::reader`].
 #[derive(Debug, Clone)]
@@ -43,22 +43,23 @@ impl ReaderBuilder {
         }
     }
 
-    /// The partitions to read; at least one.
+    /// The partitions to read: at least one for a single consumer, none for a group, which assigns them.
     #[must_use]
     pub fn partitions(mut self, partitions: impl IntoIterator<Item = u32>) -> Self {
         self.partitions = partitions.into_iter().collect();
         self
     }
 
-    /// Where every partition starts. Default: after the consumer's stored offset.
+    /// Where every partition starts. Default: after the consumer's stored offset. A partition that a group assigns later
+    /// starts after the group's stored offset if there is one.
     #[must_use]
     pub fn start(mut self, start: impl Into<ReadStart>) -> Self {
         self.start = start.into();
         self
     }
 
-    /// Limits of one read and the commit policy. Default: 1,000 messages, 1 MiB, a wait of 5 s, manual commits.
-    /// `OnRead` is refused: a reader reads ahead, and what was read ahead must not count as consumed.
+    /// Limits of one read and the commit policy. Default: 1,000 messages, 1 MiB, a wait of 5 s, manual commits. With
+    /// `OnRead` nothing is read ahead: reads are made only while [`PartitionReader::next`] waits.
     #[must_use]
     pub fn options(mut self, options: PollOptions) -> Self {
         self.options = options;
@@ -79,56 +80,50 @@ impl ReaderBuilder {
         self
     }
 
-    /// Makes the reader. Nothing is read before [`PartitionReader::next`].
+    /// Makes the reader; for a group, creates it if it is missing and joins it first. Nothing is read before [`PartitionReader::next`].
     ///
     /// # Errors
-    /// No partition, one named twice, a continuation of another partition, a consumer that is not standalone, or options
-    /// that [`PollOptions::validate`] or a reader refuses.
-    // Not yet: a group's reader will join its group here, which waits for the server.
-    #[allow(clippy::unused_async)]
+    /// For a single consumer no partition, or one named twice; for a group a partition at all;
+    /// a continuation of another partition; an external group; options that [`PollOptions::validate`] refuses;
+    /// `OnRead` with an encryptor; and whatever refuses the join. When a join ends as `OperationUncertain`, the next
+    /// build is refused as `LaneBlocked` until the operation is resolved or abandoned.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves at worst the session a member of its group; the next build finds that.
     pub async fn build(self) -> Result<PartitionReader, IggyError> {
-        self.options.validate()?;
-        let refuse = |code, message: String| Err(IggyError::new(code, message));
-        if self.options.commit == CommitPolicy::OnRead {
-            let message = "a reader reads ahead, so positions cannot be stored as part of its reads".to_owned();
-            return refuse(ErrorCode::FeatureUnavailable, message);
-        }
-        if self.consumer.kind != ConsumerKind::Consumer {
-            let message = "a reader of named partitions has a consumer of its own, not a group".to_owned();
-            return refuse(ErrorCode::FeatureUnavailable, message);
-        }
-        if self.partitions.is_empty() {
-            return refuse(
-                ErrorCode::NoPartitions,
-                "a reader names at least one partition".to_owned(),
-            );
-        }
-        let mut partitions = BTreeMap::new();
-        for id in self.partitions {
-            if let ReadStart::Continuation(continuation) = self.start
-                && continuation.partition_id != id
-            {
-                let message = format!("the start continues partition {}, not {id}", continuation.partition_id);
-                return refuse(ErrorCode::InvalidCommand, message);
-            }
-            if partitions.insert(id, ReadPartition::new(self.start)).is_some() {
-                return refuse(ErrorCode::InvalidCommand, format!("partition {id} is named twice"));
-            }
-        }
-        let prefetch = Prefetch {
-            bytes: self.prefetch_bytes,
-            messages: self
+        let settings = Settings {
+            encryptor: self.client.encryptor(),
+            drain_timeout: self.client.core().config.request_timeout,
+            client: self.client,
+            stream: self.stream,
+            topic: self.topic,
+            consumer: self.consumer,
+            start: self.start,
+            options: self.options,
+            prefetch_bytes: self.prefetch_bytes,
+            prefetch_messages: self
                 .prefetch_messages
                 .unwrap_or(PREFETCH_MESSAGES.max(self.options.count as usize)),
+            // A reader hands out what it reads: positions are its caller's business.
+            allow_replay: true,
+            retry_interval: LONGEST_PAUSE,
         };
-        Ok(PartitionReader::new(
-            self.client,
-            self.stream,
-            self.topic,
-            self.consumer,
-            self.options,
-            prefetch,
-            partitions,
-        ))
+        settings.validate(&self.partitions)?;
+        let share = if settings.is_group() {
+            let joining = Joining {
+                client: &settings.client,
+                stream: &settings.stream,
+                topic: &settings.topic,
+                group: &settings.consumer.id,
+                create: true,
+            };
+            let (seat, assignment) = join_as_member(&joining).await?;
+            Share::Assigned(seat, assignment)
+        } else {
+            Share::Named(self.partitions)
+        };
+        Ok(PartitionReader {
+            intake: Intake::start(settings, share),
+        })
     }
 }

@@ -25,9 +25,9 @@ async fn given_a_consumer_when_it_commits_should_go_on_from_there() {
             .partitions([0, 1])
             .poll_options(options)
             .build()
-            .unwrap()
     };
     let mut consumer = build(PollOptions::wait(IggyDuration::from_millis(50)));
+    consumer.init().await.unwrap();
     let mut received = 0;
     while received < 20 {
         let message = consumer.next().await.unwrap().unwrap();
@@ -56,6 +56,7 @@ async fn given_a_consumer_when_it_commits_should_go_on_from_there() {
         commit: auto,
         ..PollOptions::wait(IggyDuration::from_millis(50))
     });
+    consumer.init().await.unwrap();
     let mut offsets = BTreeSet::new();
     for _ in 0..10 {
         let message = consumer.next().await.unwrap().unwrap();

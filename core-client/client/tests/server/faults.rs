@@ -169,8 +169,8 @@ async fn given_connections_that_break_anywhere_when_consuming_should_hand_out_ev
     let mut consumer = builder
         .polling_strategy(PollingStrategy::first())
         .polling_retry_interval(IggyDuration::from_millis(1))
-        .build()
-        .unwrap();
+        .build();
+    consumer.init().await.unwrap();
     let mut next = 0;
     let all = async {
         while next < 300 {

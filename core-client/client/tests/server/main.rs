@@ -2,6 +2,7 @@
 
 mod consumers;
 mod faults;
+mod groups;
 mod messages;
 mod pressure;
 mod producers;
