@@ -39,7 +39,7 @@ mod intake;
 mod lanes;
 mod memberships;
 mod message;
-mod operations;
+pub mod operations;
 mod poll;
 pub mod prelude;
 pub mod producer;
@@ -55,6 +55,8 @@ mod routes;
 mod scripted_tests;
 mod session;
 mod sign_in;
+pub mod stream_builder;
+mod topic_setup;
 mod transport;
 
 pub use client::{ConnectionInfo, IggyClient, IggyClientBuilder};
@@ -78,6 +80,10 @@ pub use reader::{PartitionReader, ReadError, ReaderBuilder};
 pub use resource_options::{
     CompressionAlgorithm, IggyExpiry, MaxTopicSize, PartitionResizePolicy, RawOptions, StreamCreateOptions,
     StreamUpdateOptions, TopicCreateOptions, TopicUpdateOptions, UserCreateOptions, UserStatus, UserUpdateOptions,
+};
+
+pub use stream_builder::{
+    IggyConsumerConfig, IggyProducerConfig, IggyStream, IggyStreamConfig, IggyStreamConsumer, IggyStreamProducer,
 };
 
 /// The wire types this client shows.

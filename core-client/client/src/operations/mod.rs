@@ -1,4 +1,4 @@
-//! One function per command, on [`IggyClient`].
+//! One function per command, on [`IggyClient`], and the [table](OPERATIONS) of them all.
 
 mod fetch;
 mod groups;
@@ -9,12 +9,14 @@ mod raw;
 mod sessions;
 mod streams;
 mod system;
+mod table;
 mod tokens;
 mod topics;
 mod users;
 
 pub(crate) use groups::sync_group;
 pub use sessions::IdentityInfo;
+pub use table::{COMMANDS_WITHOUT_OPERATION, Module, OBJECTS, OPERATIONS, ObjectEntry, OperationEntry};
 
 use iggy_protocol::codec::Decode;
 use iggy_protocol::{Command, Encode, ErrorCode};

@@ -9,8 +9,9 @@ use crate::client::IggyClient;
 use crate::encryption::Encryptor;
 use crate::producer::background::Workers;
 use crate::producer::idempotent::Sequences;
-use crate::producer::{BackgroundConfig, DirectConfig, IggyProducer, Partitioner, Plan, TopicCreation};
+use crate::producer::{BackgroundConfig, DirectConfig, IggyProducer, Partitioner, Plan};
 use crate::resource_options::{IggyExpiry, MaxTopicSize};
+use crate::topic_setup::TopicCreation;
 
 /// Builds a producer: by default direct, balanced, creating stream and topic when they are missing.
 #[derive(Debug, Clone)]
@@ -31,12 +32,6 @@ pub struct IggyProducerBuilder {
 
 impl IggyProducerBuilder {
     pub(crate) fn new(client: IggyClient, stream: Identifier, topic: Identifier) -> Self {
-        let creation = TopicCreation {
-            partitions_count: 1,
-            message_expiry: IggyExpiry::ServerDefault,
-            max_topic_size: MaxTopicSize::ServerDefault,
-            durability: Durability::Replicated,
-        };
         Self {
             encryptor: client.encryptor(),
             partitioner: client.partitioner(),
@@ -45,7 +40,7 @@ impl IggyProducerBuilder {
             topic,
             partitioning: Partitioning::Balanced,
             create_stream: true,
-            create_topic: Some(creation),
+            create_topic: Some(TopicCreation::default()),
             durability: Durability::Replicated,
             direct: DirectConfig::default(),
             background: None,

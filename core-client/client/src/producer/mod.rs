@@ -30,7 +30,7 @@ use crate::message::IggyMessage;
 use crate::producer::background::Workers;
 use crate::producer::direct::Pace;
 use crate::producer::idempotent::Sequences;
-use crate::resource_options::{IggyExpiry, MaxTopicSize, StreamCreateOptions, TopicCreateOptions};
+use crate::topic_setup::{TopicCreation, ensure_topic};
 
 /// Chooses the partition of a send by its messages; overrides every partitioning.
 pub trait Partitioner: Send + Sync + std::fmt::Debug {
@@ -41,15 +41,6 @@ pub trait Partitioner: Send + Sync + std::fmt::Debug {
         topic: &Identifier,
         messages: &[IggyMessage],
     ) -> Result<u32, IggyError>;
-}
-
-/// How missing topics are created.
-#[derive(Debug, Clone, Copy)]
-struct TopicCreation {
-    partitions_count: u32,
-    message_expiry: IggyExpiry,
-    max_topic_size: MaxTopicSize,
-    durability: iggy_protocol::Durability,
 }
 
 /// How a producer works; set by its builder.
@@ -88,7 +79,15 @@ impl IggyProducer {
     /// # Errors
     /// The stream or topic is missing and may not, or cannot, be created.
     pub async fn init(&self) -> Result<(), IggyError> {
-        self.plan.ensure_topic().await?;
+        let plan = &self.plan;
+        ensure_topic(
+            &plan.client,
+            &plan.stream,
+            &plan.topic,
+            plan.create_stream,
+            plan.create_topic,
+        )
+        .await?;
         if let Some(sequences) = &self.plan.sequences {
             sequences.begin(&self.plan.client).await?;
         }
@@ -232,45 +231,6 @@ impl Plan {
         }
     }
 
-    async fn ensure_topic(&self) -> Result<(), IggyError> {
-        let missing = |what: &str, id: &Identifier, code| {
-            IggyError::new(
-                code,
-                format!("{what} {id} does not exist, and this producer may not or cannot create it"),
-            )
-        };
-        if self.client.get_stream(&self.stream).await?.is_none() {
-            match &self.stream {
-                Identifier::Named(name) if self.create_stream => {
-                    let created = self
-                        .client
-                        .create_stream(name, &StreamCreateOptions::default())
-                        .await
-                        .map(drop);
-                    tolerate(created, ErrorCode::StreamNameAlreadyExists)?;
-                }
-                other => return Err(missing("stream", other, ErrorCode::StreamNameNotFound)),
-            }
-        }
-        if self.client.get_topic(&self.stream, &self.topic).await?.is_none() {
-            match (&self.topic, self.create_topic) {
-                (Identifier::Named(name), Some(creation)) => {
-                    let options = TopicCreateOptions {
-                        partitions_count: Some(creation.partitions_count),
-                        message_expiry: Some(creation.message_expiry),
-                        max_topic_size: Some(creation.max_topic_size),
-                        durability: creation.durability,
-                        ..TopicCreateOptions::default()
-                    };
-                    let created = self.client.create_topic(&self.stream, name, &options).await.map(drop);
-                    tolerate(created, ErrorCode::TopicNameAlreadyExists)?;
-                }
-                (other, _) => return Err(missing("topic", other, ErrorCode::TopicNameNotFound)),
-            }
-        }
-        Ok(())
-    }
-
     /// Remembers an uncertain operation of this producer.
     fn note_uncertain(&self, error: &IggyError) {
         if error.outcome() == Outcome::Unknown
@@ -289,13 +249,5 @@ impl Plan {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .remove(&operation)
-    }
-}
-
-/// Somebody else may have created it first.
-fn tolerate(outcome: Result<(), IggyError>, code: ErrorCode) -> Result<(), IggyError> {
-    match outcome {
-        Err(error) if error.code() == code => Ok(()),
-        other => other,
     }
 }

@@ -1,5 +1,6 @@
 //! The client against a real server process.
 
+mod announcement;
 mod consumers;
 mod faults;
 mod groups;
