@@ -14,6 +14,7 @@ pub mod metadata_group;
 pub mod partition_group;
 pub mod request;
 pub mod shard;
+pub mod tally;
 
 pub use controller::Order;
 pub use shard::{Output, PartitionEvent, Shard, ShardConfig};

@@ -1,5 +1,6 @@
 //! What reaches a group, and what leaves it.
 
+use crate::tally::Watching;
 use bytes::Bytes;
 use iggy_partition::operation::{ConsumerKey, Member};
 use iggy_protocol::error_code::ErrorCode;
@@ -43,8 +44,6 @@ pub enum Answer {
     Messages,
     /// With messages that fit the byte limit, or none.
     WithinBytes,
-    /// Without messages: the head counts those that could be read.
-    Count,
 }
 
 /// A read of messages.
@@ -66,8 +65,6 @@ pub struct Poll {
     pub wait: u64,
     /// How the read is answered.
     pub answer: Answer,
-    /// Whether there is room to wait; without it a poll that would have to is refused.
-    pub may_park: bool,
     /// Metadata position the request was resolved at; part of the reply's context.
     pub metadata_op: u64,
 }
@@ -99,6 +96,8 @@ pub enum PartitionRequest {
     },
     /// Read messages.
     Poll(Poll),
+    /// Count for a fetch, and tell it of what comes. It is answered through its tally, never by a reply.
+    Watch(Watching),
 }
 
 /// An answer to a request.

@@ -3,23 +3,25 @@
 //! Requests, orders and the end of disk jobs come in; replies and news go out through [`Shard::outputs`]. Nothing here
 //! knows threads, sockets or a clock: whoever runs the shard brings the time.
 
+mod waits;
+
+pub use waits::{Watch, WatchTarget};
+
 use crate::controller::Order;
 use crate::metadata_group::{MetadataError, MetadataGroup, MetadataNotice};
-use crate::partition_group::{Expiry, Notice, PartitionConfig, PartitionGroup, directory};
-use crate::request::{Answer, Origin, PartitionRequest, Reply, Ticket};
+use crate::partition_group::{Notice, PartitionConfig, PartitionGroup, directory};
+use crate::request::{Origin, PartitionRequest, Reply, Ticket};
 use iggy_consensus::Now;
 use iggy_journal::Loss;
 use iggy_journal::planted::{self, Bug};
 use iggy_metadata::model::topic::History;
 use iggy_metadata::{Change, PartitionKey, RequestKey};
-use iggy_partition::operation::Member;
 use iggy_partition::recovery::RecoverError;
 use iggy_protocol::error_code::ErrorCode;
 use iggy_storage::image::Image;
 use iggy_storage::{Completion, IoToken, Job, LaneId, Step, Storage};
-use std::cmp::Reverse;
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use waits::{Wait, Waits};
 
 /// Jobs of the shard itself, which nobody waits for.
 const SHARD_SLOT: u64 = u32::MAX as u64;
@@ -89,15 +91,15 @@ pub struct Shard<S> {
     /// Partitions that could not be opened.
     refused: BTreeMap<PartitionKey, ErrorCode>,
     next_slot: u32,
-    deadlines: BinaryHeap<Reverse<(u64, u32, Expiry)>>,
+    waits: Waits,
+    /// Partitions with requests that wait for a write in flight or for bytes from disk.
+    holding: BTreeSet<u32>,
     /// Partitions with reads that wait for room, in the order in which they came.
     waiting_reads: VecDeque<u32>,
     read_bytes: u64,
     tails_bytes: usize,
     /// Partition whose tail was looked at last for room.
     tail_hand: u32,
-    parked: usize,
-    parked_by: BTreeMap<Member, usize>,
     /// Orders that found the log of their partition full.
     orders: VecDeque<Order>,
     outputs: Vec<Output>,
@@ -117,13 +119,12 @@ impl<S: Storage> Shard<S> {
             slots: BTreeMap::new(),
             refused: BTreeMap::new(),
             next_slot: 0,
-            deadlines: BinaryHeap::new(),
+            waits: Waits::default(),
+            holding: BTreeSet::new(),
             waiting_reads: VecDeque::new(),
             read_bytes: 0,
             tails_bytes: 0,
             tail_hand: 0,
-            parked: 0,
-            parked_by: BTreeMap::new(),
             orders: VecDeque::new(),
             outputs: Vec::new(),
             completions: Vec::new(),
@@ -155,33 +156,9 @@ impl<S: Storage> Shard<S> {
         self.partitions.values()
     }
 
-    /// Polls parked here.
-    pub fn parked(&self) -> usize {
-        self.parked
-    }
-
     /// Moves what the shard has to say to the end of `out`.
     pub fn outputs(&mut self, out: &mut Vec<Output>) {
         out.append(&mut self.outputs);
-    }
-
-    /// When [`tick`](Self::tick) is wanted next, in microseconds of the monotonic clock.
-    pub fn next_deadline(&self) -> Option<u64> {
-        self.deadlines.peek().map(|Reverse((deadline, ..))| *deadline)
-    }
-
-    /// Ends the waits whose deadline has come.
-    pub fn tick(&mut self, now: Now) {
-        while let Some(Reverse((deadline, slot, expiry))) = self.deadlines.peek().copied() {
-            if deadline > now.monotonic {
-                break;
-            }
-            self.deadlines.pop();
-            if let Some(group) = self.partitions.get_mut(&slot) {
-                group.expire(now, expiry, &mut self.storage);
-            }
-            self.collect(slot);
-        }
     }
 
     /// Proposes a metadata change.
@@ -195,45 +172,15 @@ impl<S: Storage> Shard<S> {
     /// Takes a request for a partition.
     pub fn request(&mut self, now: Now, key: PartitionKey, origin: Origin, mut request: PartitionRequest) {
         let Some(slot) = self.slots.get(&key).copied() else {
-            let code = self.refused.get(&key).copied().unwrap_or(ErrorCode::HistoryUnavailable);
-            return self.outputs.push(Output::Reply(Reply::refused(&origin, code)));
+            return self.refuse_absent(&key, &origin);
         };
         if let PartitionRequest::Poll(poll) = &mut request {
             poll.wait = poll.wait.min(self.config.parked_wait_max);
-            // A count is part of a fetch, which was let in as a whole.
-            poll.may_park = poll.answer == Answer::Count || self.may_park(origin.member());
         }
         if let Some(group) = self.partitions.get_mut(&slot) {
             group.request(now, origin, request, &mut self.storage);
         }
         self.collect(slot);
-    }
-
-    fn may_park(&self, member: Member) -> bool {
-        let of_session = self.parked_by.get(&member).copied().unwrap_or(0);
-        self.parked < self.config.parked_max && of_session < self.config.parked_per_session_max
-    }
-
-    /// Ends the waits of a request that its client no longer wants (wire 7.6). Unknown requests are ignored.
-    pub fn cancel(&mut self, client: u128, session: u64, request: u64) {
-        let slots: Vec<u32> = self.partitions.keys().copied().collect();
-        for slot in slots {
-            if self
-                .partitions
-                .get_mut(&slot)
-                .is_some_and(|group| group.cancel(client, session, request))
-            {
-                self.collect(slot);
-            }
-        }
-    }
-
-    /// Ends the waits of a connection that is gone.
-    pub fn disconnected(&mut self, connection: u32) {
-        for group in self.partitions.values_mut() {
-            group.cancel_connection(connection);
-        }
-        self.collect_all();
     }
 
     /// Asks where the oldest sealed segments of a partition end.
@@ -336,6 +283,7 @@ impl<S: Storage> Shard<S> {
             job = group.close();
             // The append lane of the partition runs what it still holds first: nothing comes back after the removal.
             lane = LaneId(u64::from(slot) << 8);
+            self.holding.remove(&slot);
             for notice in notices {
                 self.notice(slot, *key, notice);
             }
@@ -451,15 +399,23 @@ impl<S: Storage> Shard<S> {
 
     fn collect(&mut self, slot: u32) {
         let mut notices = Vec::new();
-        let Some(group) = self.partitions.get_mut(&slot) else {
-            return;
-        };
-        let key = group.key();
-        group.take_notices(&mut notices);
-        let (before, now) = group.count_tail();
-        self.tails_bytes = self.tails_bytes - before + now;
-        for notice in notices {
-            self.notice(slot, key, notice);
+        // What is done about a notice may bring further ones.
+        while let Some(group) = self.partitions.get_mut(&slot) {
+            let key = group.key();
+            group.take_notices(&mut notices);
+            if notices.is_empty() {
+                if group.holds_requests() {
+                    self.holding.insert(slot);
+                } else {
+                    self.holding.remove(&slot);
+                }
+                let (before, now) = group.count_tail();
+                self.tails_bytes = self.tails_bytes - before + now;
+                break;
+            }
+            for notice in notices.drain(..) {
+                self.notice(slot, key, notice);
+            }
         }
         self.forget_tails();
     }
@@ -489,17 +445,25 @@ impl<S: Storage> Shard<S> {
         let output = match notice {
             Notice::Reply(reply) => Output::Reply(reply),
             Notice::Parked {
-                counted,
+                member,
+                request,
+                connection,
                 deadline,
                 expiry,
             } => {
-                if let Some(member) = counted {
-                    self.parked += 1;
-                    *self.parked_by.entry(member).or_default() += 1;
-                }
-                return self.deadlines.push(Reverse((deadline, slot, expiry)));
+                let wait = Wait {
+                    member,
+                    request,
+                    connection,
+                    deadline,
+                };
+                return self.parked_at((slot, expiry), wait);
             }
-            Notice::Unparked(member) => return self.unparked(member),
+            Notice::Unparked(expiry) => {
+                self.waits.remove((slot, expiry));
+                return;
+            }
+            Notice::Watched(watch, expiry) => return self.watched(watch, (slot, expiry)),
             Notice::ReadWanted => {
                 self.waiting_reads.push_back(slot);
                 return self.start_reads();
@@ -534,16 +498,6 @@ impl<S: Storage> Shard<S> {
             self.read_bytes += bytes;
             group.start_read(&mut self.storage);
             self.waiting_reads.pop_front();
-        }
-    }
-
-    fn unparked(&mut self, member: Member) {
-        self.parked -= 1;
-        if let Entry::Occupied(mut of_session) = self.parked_by.entry(member) {
-            *of_session.get_mut() -= 1;
-            if *of_session.get() == 0 {
-                of_session.remove();
-            }
         }
     }
 

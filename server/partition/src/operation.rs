@@ -80,6 +80,14 @@ pub enum PartitionOperation {
 }
 
 impl PartitionOperation {
+    /// The group whose owner it may change.
+    pub fn owned_group(&self) -> Option<u32> {
+        match self {
+            Self::InstallOwner { group, .. } | Self::RetireGroup { group, .. } => Some(*group),
+            _ => None,
+        }
+    }
+
     /// The bytes of a prepare's body.
     pub fn encode(&self) -> Vec<u8> {
         rmp_serde::to_vec(self).expect("plain data always encodes")

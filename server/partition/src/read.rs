@@ -7,7 +7,10 @@ use crate::tail::StoredBatch;
 use bytes::{Bytes, BytesMut};
 use iggy_protocol::batch::{BatchError, BatchHeader, BatchView};
 use iggy_protocol::batch_slice::slice;
-use iggy_protocol::limits::HEADER_SIZE;
+use iggy_protocol::limits::{HEADER_SIZE, MESSAGE_FRAME_SIZE};
+
+/// Bytes of the smallest record: a batch of one empty message.
+pub const RECORD_MIN: usize = HEADER_SIZE + MESSAGE_FRAME_SIZE;
 
 /// Limits of one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +135,7 @@ impl Gathered {
         self.bytes += bytes;
         self.last_offset = Some(last_offset);
         self.next = last_offset + 1;
-        self.full |= self.messages >= self.limits.count || self.bytes_left() <= HEADER_SIZE;
+        self.full |= self.messages >= self.limits.count || self.bytes_left() < RECORD_MIN;
     }
 
     /// Takes what fits of a chunk read from a segment, which starts at a batch. `from_timestamp` passes over batches

@@ -236,6 +236,26 @@ impl Segments {
             .map(|segment| Span::from(segment, segment.index.position_of(offset)))
     }
 
+    /// The same bytes of the log, with what was added to their segment since.
+    pub fn span_now(&self, span: Span) -> Option<Span> {
+        let at = self
+            .all
+            .binary_search_by_key(&span.base_offset, |segment| segment.base_offset)
+            .ok()?;
+        Some(Span::from(&self.all[at], span.position))
+    }
+
+    /// Bytes of the log from `offset` on, or up to one step of the index more.
+    pub fn bytes_from(&self, offset: u64) -> u64 {
+        let first = self.all.partition_point(|segment| segment.index.end_offset <= offset);
+        let before = self
+            .all
+            .get(first)
+            .map_or(0, |segment| segment.index.position_of(offset));
+        let sizes = self.all[first..].iter().map(|segment| segment.index.size);
+        sizes.sum::<u64>() - before
+    }
+
     /// Where to look for the first batch at or after `timestamp`.
     pub fn span_at(&self, timestamp: u64) -> Option<Span> {
         let at = self

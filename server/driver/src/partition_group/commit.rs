@@ -70,7 +70,14 @@ impl PartitionGroup {
                 self.state.apply_batch(header, batch)
             }
             (Body::Inline(bytes), _) => match PartitionOperation::decode(bytes) {
-                Ok(operation) => self.state.apply(header, operation),
+                Ok(operation) => {
+                    let group = operation.owned_group();
+                    let outcome = self.state.apply(header, operation);
+                    if let Some(group) = group {
+                        self.fence_parked(group);
+                    }
+                    outcome
+                }
                 Err(error) => unreachable!("an operation of this process does not decode: {error}"),
             },
             (Body::Batch { .. }, None) => unreachable!("a batch in flight has its header"),
@@ -160,9 +167,9 @@ impl PartitionGroup {
     /// Answers every request that only waits: nothing of theirs was written.
     pub(super) fn refuse_waiting(&mut self) {
         for waiting in std::mem::take(&mut self.waiting) {
-            self.reply(Reply::refused(&waiting.origin, ErrorCode::TransientNotAccepted));
+            self.refuse(&waiting.origin, &waiting.request, ErrorCode::TransientNotAccepted);
         }
-        self.refuse_parked();
+        self.refuse_parked(ErrorCode::TransientNotAccepted);
     }
 
     /// Answers every request when the log takes no more: what is in flight may or may not be on disk.

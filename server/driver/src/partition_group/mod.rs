@@ -14,6 +14,7 @@ pub use parked::Expiry;
 use crate::counters::PartitionCounters;
 use crate::group_log::{GroupLog, LogEvent};
 use crate::request::{Origin, PartitionRequest, Reply};
+use crate::tally::WatchId;
 use iggy_consensus::{FenceReason, GroupId, LogEnd, Now, Replica, ReplicaConfig, VsrState};
 use iggy_journal::planted::{self, Bug};
 use iggy_journal::{BootId, FileNumbers, Loss, Policy};
@@ -25,6 +26,7 @@ use iggy_partition::recovery::{RecoverError, recover};
 use iggy_partition::segments::Segments;
 use iggy_partition::state::{LogPosition, PartitionState};
 use iggy_partition::tail::Tail;
+use iggy_protocol::error_code::ErrorCode;
 use iggy_storage::image::Image;
 use iggy_storage::{Completion, Job, Step, Storage, StorageError};
 use std::collections::{BTreeMap, VecDeque};
@@ -56,17 +58,23 @@ pub struct PartitionConfig {
 pub enum Notice {
     /// A reply is ready.
     Reply(Reply),
-    /// A poll was parked until this microsecond of the monotonic clock.
+    /// A poll was parked.
     Parked {
-        /// Session it counts for; a count for a fetch counts for none.
-        counted: Option<Member>,
-        /// Deadline.
+        /// Session it counts for.
+        member: Member,
+        /// Its request number.
+        request: u64,
+        /// Connection it came on.
+        connection: u32,
+        /// Microsecond of the monotonic clock at which its wait ends.
         deadline: u64,
         /// Names the poll for [`PartitionGroup::expire`].
         expiry: Expiry,
     },
-    /// A parked poll of this session was answered.
-    Unparked(Member),
+    /// A parked poll was answered.
+    Unparked(Expiry),
+    /// A fetch counts here.
+    Watched(WatchId, Expiry),
     /// A read from disk waits for [`PartitionGroup::start_read`].
     ReadWanted,
     /// A read from disk ended.
@@ -119,7 +127,7 @@ pub struct PartitionGroup {
     pending: VecDeque<writes::Pending>,
     /// Requests that wait until a position is applied.
     waiting: VecDeque<Waiting>,
-    parked: BTreeMap<u64, parked::ParkedPoll>,
+    parked: parked::Parked,
     reads: BTreeMap<u64, polling::DiskRead>,
     wanted_reads: VecDeque<polling::DiskRead>,
     next_number: u64,
@@ -193,7 +201,7 @@ impl PartitionGroup {
             tail_used: false,
             pending: VecDeque::new(),
             waiting: VecDeque::new(),
-            parked: BTreeMap::new(),
+            parked: parked::Parked::default(),
             reads: BTreeMap::new(),
             wanted_reads: VecDeque::new(),
             next_number: 0,
@@ -249,6 +257,9 @@ impl PartitionGroup {
 
     /// Takes the history the metadata has begun.
     pub fn begin_history(&mut self, history: History) {
+        if history.incarnation != self.history.incarnation {
+            self.refuse_parked(ErrorCode::HistoryUnavailable);
+        }
         self.history = history;
     }
 

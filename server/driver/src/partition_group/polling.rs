@@ -1,13 +1,15 @@
 //! Reads: from memory at once, from disk by one or a few bounded reads.
 
+use super::parked::{Until, Verdict};
 use super::{Notice, PartitionGroup};
 use crate::request::{Answer, Origin, Poll, Reply};
+use crate::tally::{Counted, Watching};
 use bytes::{Bytes, BytesMut};
 use iggy_consensus::Now;
 use iggy_journal::planted::{self, Bug};
 use iggy_partition::index::GRANULARITY;
 use iggy_partition::operation::ConsumerKey;
-use iggy_partition::read::{Gathered, Limits};
+use iggy_partition::read::{Gathered, Limits, RECORD_MIN};
 use iggy_partition::segments::Span;
 use iggy_protocol::codec::Encode;
 use iggy_protocol::context::PartitionContext;
@@ -33,6 +35,8 @@ pub(super) enum Start {
 pub(super) struct Served {
     pub poll: Poll,
     pub generation: u64,
+    /// Microsecond of the monotonic clock at which it is answered with what there is.
+    pub deadline: u64,
 }
 
 /// A poll whose bytes are being read.
@@ -45,6 +49,8 @@ pub(super) struct DiskRead {
     span: Span,
     /// Bytes of the read that is wanted or running.
     length: u32,
+    /// Bytes of the reads before it.
+    spent: u64,
 }
 
 impl PartitionGroup {
@@ -58,15 +64,114 @@ impl PartitionGroup {
             Err(code) => return self.reply(Reply::refused(&origin, code)),
         };
         let start = self.start_of(&poll);
-        let waits = poll.wait > 0 && self.readable(start) < u64::from(poll.min_count);
-        let served = Served { poll, generation };
-        if waits && !served.poll.may_park {
-            self.reply(Reply::refused(&origin, ErrorCode::DeferredPollCapacityExceeded));
-        } else if waits {
-            self.park(now, origin, served, start);
+        let verdict = if poll.wait > 0 {
+            self.judge(&poll, start)
         } else {
-            self.serve(now, origin, served, start, storage);
+            Verdict::Serve(start)
+        };
+        let deadline = now.monotonic.saturating_add(poll.wait);
+        let served = Served {
+            poll,
+            generation,
+            deadline,
+        };
+        match verdict {
+            Verdict::Serve(start) => self.serve(now, origin, served, start, storage),
+            Verdict::Wait(start, until) => self.park(origin, served, start, until),
         }
+    }
+
+    /// Whether a read that may wait has enough. Where only the disk can tell, it is read.
+    pub(super) fn judge(&self, poll: &Poll, start: Start) -> Verdict {
+        let end = self.state.next_offset;
+        let offset = match start {
+            Start::Offset(offset) => offset.max(self.state.log_start),
+            Start::Timestamp(timestamp) => match self.tail.offset_at(timestamp) {
+                Some(offset) if offset < end => offset.max(self.state.log_start),
+                None if self.last_timestamp() >= timestamp => return Verdict::Serve(start),
+                _ => {
+                    let timestamp = Some(timestamp);
+                    return Verdict::Wait(start, Until { timestamp, ..Until::default() });
+                }
+            },
+        };
+        let start = Start::Offset(offset);
+        let Some(readable) = end.checked_sub(offset) else {
+            // What fills the reply can be told only once the log has reached its start.
+            let first = Some(offset + 1);
+            return Verdict::Wait(start, Until { offset: first, ..Until::default() });
+        };
+        if readable >= u64::from(poll.min_count) {
+            return Verdict::Serve(start);
+        }
+        let full = self.bytes_of_a_full_reply(poll);
+        let bytes = match self.tail.bytes_from(offset) {
+            _ if readable == 0 => 0,
+            Some(bytes) => bytes,
+            None => self.segments.bytes_from(offset),
+        };
+        if bytes >= full {
+            return Verdict::Serve(start);
+        }
+        Verdict::Wait(start, self.until(poll, offset, bytes))
+    }
+
+    /// What ends the wait of a poll that starts at `offset` and finds `bytes` of records there.
+    fn until(&self, poll: &Poll, offset: u64, bytes: u64) -> Until {
+        let full = self.bytes_of_a_full_reply(poll);
+        Until {
+            offset: Some(offset.saturating_add(poll.min_count.into())),
+            // Where one message is enough, bytes say nothing more.
+            bytes: (poll.min_count > 1).then(|| self.tail.pushed().saturating_add(full.saturating_sub(bytes).max(1))),
+            timestamp: None,
+        }
+    }
+
+    /// Bytes of records after which no further message fits.
+    fn bytes_of_a_full_reply(&self, poll: &Poll) -> u64 {
+        let max_bytes = u64::from(poll.max_bytes.min(self.config.read_bytes_max));
+        max_bytes.saturating_sub((POLL_HEAD_BYTES + RECORD_MIN) as u64) + 1
+    }
+
+    /// Broker time of the newest batch; where none is in memory, of one that may still be in flight.
+    fn last_timestamp(&self) -> u64 {
+        self.tail
+            .last_timestamp()
+            .unwrap_or_else(|| self.segments.last_timestamp())
+    }
+
+    /// What a partition has for a fetch from `start` on. `bytes` is what it returned the last time.
+    pub(super) fn count(
+        &self,
+        start: u64,
+        generation: u64,
+        bytes: Option<(u64, u64)>,
+        watching: &Watching,
+    ) -> (Counted, Option<(u64, u64)>) {
+        let (end, pushed) = (self.state.next_offset, self.tail.pushed());
+        let from = start.max(self.state.log_start);
+        let bytes = match bytes {
+            Some(bytes) => Some(bytes),
+            None if start > end => None,
+            None if start == end => Some((0, pushed)),
+            None => {
+                let known = self.tail.bytes_from(from);
+                Some((known.unwrap_or_else(|| self.segments.bytes_from(from)), pushed))
+            }
+        };
+        let messages = end.saturating_sub(from);
+        let counted = Counted {
+            start: from,
+            current_offset: self.state.current_offset(),
+            messages,
+            bytes: bytes.filter(|_| messages > 0).map_or(0, |(bytes, then)| bytes + pushed - then),
+            context: PartitionContext {
+                incarnation: self.history.incarnation,
+                owner_generation: generation,
+                metadata_op: watching.metadata_op,
+            },
+        };
+        (counted, bytes)
     }
 
     pub(super) fn get_offset(&mut self, origin: &Origin, consumer: &ConsumerKey) {
@@ -90,33 +195,22 @@ impl PartitionGroup {
     }
 
     fn start_of(&self, poll: &Poll) -> Start {
+        self.start_at(poll.strategy, &poll.consumer, poll.count)
+    }
+
+    pub(super) fn start_at(&self, strategy: PollingStrategy, consumer: &ConsumerKey, count: u32) -> Start {
         let state = &self.state;
-        let offset = match poll.strategy {
+        let offset = match strategy {
             PollingStrategy::Timestamp(timestamp) => return Start::Timestamp(timestamp),
             PollingStrategy::Offset(offset) => offset,
             PollingStrategy::First => state.log_start,
-            PollingStrategy::Last => state.next_offset.saturating_sub(u64::from(poll.count)),
-            PollingStrategy::Next => state.offsets.get(&poll.consumer).map_or(0, |stored| stored + 1),
+            PollingStrategy::Last => state.next_offset.saturating_sub(u64::from(count)),
+            PollingStrategy::Next => state.offsets.get(consumer).map_or(0, |stored| stored.saturating_add(1)),
         };
         Start::Offset(offset.max(state.log_start))
     }
 
-    /// Messages that can be read from `start` on.
-    pub(super) fn readable(&self, start: Start) -> u64 {
-        match start {
-            Start::Offset(offset) => self.state.next_offset.saturating_sub(offset),
-            Start::Timestamp(timestamp) => match self.tail.offset_at(timestamp) {
-                Some(offset) => self.state.next_offset.saturating_sub(offset.max(self.state.log_start)),
-                None if self.segments.last_timestamp() >= timestamp => self.state.messages(),
-                None => 0,
-            },
-        }
-    }
-
     pub(super) fn serve(&mut self, now: Now, origin: Origin, served: Served, start: Start, storage: &mut dyn Storage) {
-        if served.poll.answer == Answer::Count {
-            return self.answer_count(&origin, &served, start);
-        }
         let max_bytes = served.poll.max_bytes.min(self.config.read_bytes_max) as usize;
         let limits = Limits {
             count: served.poll.count,
@@ -132,7 +226,7 @@ impl PartitionGroup {
         };
         let mut gathered = Gathered::new(from, limits, served.poll.answer == Answer::Messages);
         if from_timestamp.is_none() && self.gather_from_memory(&mut gathered) {
-            return self.answer(now, &origin, served, gathered, storage);
+            return self.finish(now, origin, served, gathered, from_timestamp, storage);
         }
         let span = match from_timestamp {
             Some(timestamp) => self.segments.span_at(timestamp),
@@ -148,10 +242,11 @@ impl PartitionGroup {
                     from_timestamp,
                     span,
                     length: 0,
+                    spent: 0,
                 };
                 self.want_read(read, 0);
             }
-            None => self.answer(now, &origin, served, gathered, storage),
+            None => self.finish(now, origin, served, gathered, from_timestamp, storage),
         }
     }
 
@@ -227,6 +322,14 @@ impl PartitionGroup {
         }
     }
 
+    /// Lets no read park that finds less than its poll asked for.
+    pub(super) fn end_waits_of_reads(&mut self, unwanted: impl Fn(&Origin) -> bool) {
+        let reads = self.reads.values_mut().chain(&mut self.wanted_reads);
+        for read in reads.filter(|read| unwanted(&read.origin)) {
+            read.served.deadline = 0;
+        }
+    }
+
     pub(super) fn read_done(
         &mut self,
         now: Now,
@@ -258,33 +361,37 @@ impl PartitionGroup {
             }
         };
         let passed = walked.passed as u64;
+        read.spent += u64::from(read.length);
         read.span = Span {
             position: read.span.position + passed,
             available: read.span.available - passed,
             ..read.span
         };
-        if read.gathered.messages > 0 {
-            // The rest of the reply may be in memory; more from disk is left to the next poll.
-            if !read.gathered.is_full() {
-                self.gather_from_memory(&mut read.gathered);
-            }
-            return self.answer(now, &read.origin, read.served, read.gathered, storage);
+        if read.gathered.messages > 0 && !read.gathered.is_full() {
+            // The rest of the reply may be in memory.
+            self.gather_from_memory(&mut read.gathered);
         }
         self.read_on(now, read, walked.needs, storage);
     }
 
-    /// Nothing was found in a chunk: reads the rest of the segment, then the next one.
+    /// Reads the rest of the segment, then the next one, until the poll has what it waits for. One that has something
+    /// gets no more than one read's worth of bytes from disk: more is left to the next poll.
     fn read_on(&mut self, now: Now, mut read: DiskRead, needs: Option<u64>, storage: &mut dyn Storage) {
-        if read.gathered.next_offset() >= self.state.next_offset || read.gathered.is_full() {
+        let gathered = &read.gathered;
+        let enough = gathered.messages >= read.served.poll.min_count || gathered.is_full();
+        let spent = gathered.messages > 0 && read.spent >= u64::from(self.config.read_bytes_max);
+        if spent {
             return self.answer(now, &read.origin, read.served, read.gathered, storage);
         }
-        if read.span.available == 0 {
-            let span = self.segments.span_after(read.span.base_offset);
-            let Some(span) = span.and_then(|span| self.written(span)) else {
-                return self.answer(now, &read.origin, read.served, read.gathered, storage);
-            };
-            read.span = span;
+        if gathered.next_offset() >= self.state.next_offset || enough {
+            return self.finish(now, read.origin, read.served, read.gathered, read.from_timestamp, storage);
         }
+        let same = self.segments.span_now(read.span).and_then(|span| self.written(span));
+        let after = || self.segments.span_after(read.span.base_offset);
+        let Some(span) = same.or_else(|| after().and_then(|span| self.written(span))) else {
+            return self.finish(now, read.origin, read.served, read.gathered, read.from_timestamp, storage);
+        };
+        read.span = span;
         let needs = needs.unwrap_or(0);
         if needs > read.span.available {
             // Asking again would bring the same bytes for ever.
@@ -309,7 +416,46 @@ impl PartitionGroup {
         self.reply(Reply::refused(&read.origin, ErrorCode::CannotReadMessage));
     }
 
+    /// Answers a read that has come to the end of the log, or parks it when it may wait for more.
+    fn finish(
+        &mut self,
+        now: Now,
+        origin: Origin,
+        served: Served,
+        gathered: Gathered,
+        from_timestamp: Option<u64>,
+        storage: &mut dyn Storage,
+    ) {
+        let enough = gathered.messages >= served.poll.min_count || gathered.is_full();
+        let nothing_new = from_timestamp.is_some() && gathered.messages == 0;
+        let at_end = nothing_new || gathered.next_offset() >= self.state.next_offset;
+        if enough || !at_end || served.deadline <= now.monotonic || self.stopping || self.unusable {
+            return self.answer(now, &origin, served, gathered, storage);
+        }
+        let (start, until) = match (gathered.last_offset, from_timestamp) {
+            (None, Some(timestamp)) => {
+                let until = Until {
+                    timestamp: Some(timestamp),
+                    ..Until::default()
+                };
+                (Start::Timestamp(timestamp), until)
+            }
+            (last, _) => {
+                let first = last.map_or(gathered.next_offset(), |last| last + 1 - u64::from(gathered.messages));
+                let until = self.until(&served.poll, first, gathered.bytes as u64);
+                (Start::Offset(first), until)
+            }
+        };
+        self.park(origin, served, start, until);
+    }
+
     fn answer(&mut self, now: Now, origin: &Origin, served: Served, gathered: Gathered, storage: &mut dyn Storage) {
+        if let ConsumerKey::Group(group) = &served.poll.consumer
+            && self.state.owners.get(group).map(|owner| owner.generation) != Some(served.generation)
+        {
+            // The partition changed hands while the bytes were read.
+            return self.reply(Reply::refused(origin, ErrorCode::ConsumerGroupPartitionNotOwned));
+        }
         let last_offset = gathered.last_offset;
         self.counters.count_polled(gathered.messages);
         let next_offset = gathered.next_offset();
@@ -329,16 +475,6 @@ impl PartitionGroup {
             Start::Timestamp(_) => self.state.next_offset,
         };
         let reply = self.poll_reply(origin, served, 0, Vec::new(), next_offset);
-        self.reply(reply);
-    }
-
-    fn answer_count(&mut self, origin: &Origin, served: &Served, start: Start) {
-        let readable = u32::try_from(self.readable(start)).unwrap_or(u32::MAX);
-        let next_offset = match start {
-            Start::Offset(offset) => offset.max(self.state.log_start),
-            Start::Timestamp(_) => self.state.next_offset,
-        };
-        let reply = self.poll_reply(origin, served, readable, Vec::new(), next_offset);
         self.reply(reply);
     }
 

@@ -74,10 +74,10 @@ impl PartitionGroup {
     pub fn request(&mut self, now: Now, origin: Origin, request: PartitionRequest, storage: &mut dyn Storage) {
         // Nothing was written: the client may try again, here or at whoever leads the partition then.
         if self.stopping || self.unusable || self.unknown_losses().is_some() {
-            return self.reply(Reply::refused(&origin, ErrorCode::TransientNotAccepted));
+            return self.refuse(&origin, &request, ErrorCode::TransientNotAccepted);
         }
         if let Err(code) = self.check_history(&origin) {
-            return self.reply(Reply::refused(&origin, code));
+            return self.refuse(&origin, &request, code);
         }
         let awaited = if self.opened {
             self.owner_in_flight(&request)
@@ -86,7 +86,7 @@ impl PartitionGroup {
         };
         if let Some(op) = awaited {
             if self.waiting.len() >= self.config.waiting_max {
-                return self.reply(Reply::refused(&origin, ErrorCode::TransientNotAccepted));
+                return self.refuse(&origin, &request, ErrorCode::TransientNotAccepted);
             }
             let since = now.monotonic;
             return self.waiting.push_back(Waiting {
@@ -99,6 +99,7 @@ impl PartitionGroup {
         match request {
             PartitionRequest::Poll(poll) => self.poll(now, origin, poll, storage),
             PartitionRequest::GetOffset { consumer } => self.get_offset(&origin, &consumer),
+            PartitionRequest::Watch(watching) => self.watch(&origin, watching),
             write => self.write(now, origin, write, storage),
         }
     }
@@ -114,6 +115,14 @@ impl PartitionGroup {
         }
     }
 
+    /// Refuses a request, on the way its answer goes.
+    pub(super) fn refuse(&mut self, origin: &Origin, request: &PartitionRequest, code: ErrorCode) {
+        match request {
+            PartitionRequest::Watch(watching) => watching.tally.refuse(watching.place, code),
+            _ => self.reply(Reply::refused(origin, code)),
+        }
+    }
+
     /// Position of an owner change of the request's group that is not applied yet.
     fn owner_in_flight(&self, request: &PartitionRequest) -> Option<u64> {
         let consumer = match request {
@@ -122,6 +131,7 @@ impl PartitionGroup {
             | PartitionRequest::DeleteOffset { consumer }
             | PartitionRequest::GetOffset { consumer } => consumer,
             PartitionRequest::Poll(poll) => &poll.consumer,
+            PartitionRequest::Watch(watching) => &watching.consumer,
         };
         let ConsumerKey::Group(group) = consumer else {
             return None;
@@ -148,7 +158,9 @@ impl PartitionGroup {
             PartitionRequest::Send { batch } => self.admit_send(now, &origin, &batch),
             PartitionRequest::StoreOffset { consumer, offset } => self.admit_store(&origin, consumer, offset),
             PartitionRequest::DeleteOffset { consumer } => self.admit_delete(&origin, consumer),
-            PartitionRequest::GetOffset { .. } | PartitionRequest::Poll(_) => unreachable!("reads are not written"),
+            PartitionRequest::GetOffset { .. } | PartitionRequest::Poll(_) | PartitionRequest::Watch(_) => {
+                unreachable!("reads are not written")
+            }
         };
         match admitted {
             Ok((body, owner_generation, barrier)) => {

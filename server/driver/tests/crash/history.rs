@@ -375,7 +375,6 @@ impl History {
             commit,
             wait: 0,
             answer: Answer::Messages,
-            may_park: true,
             metadata_op: 9,
         };
         self.give(origin, PartitionRequest::Poll(poll))

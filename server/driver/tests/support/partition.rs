@@ -240,7 +240,6 @@ impl Partition {
             commit: false,
             wait: 0,
             answer: Answer::Messages,
-            may_park: true,
             metadata_op: 1,
         };
         let reply = self.ask(Operation::NonReplicated, PartitionRequest::Poll(poll));
