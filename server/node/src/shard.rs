@@ -4,6 +4,8 @@ use crate::connection::outgoing::ReplySender;
 use crate::dispatch;
 use crate::node::{Node, wall_micros};
 use iggy_consensus::Now;
+use iggy_driver::shard::Watch;
+use iggy_driver::tally::WatchId;
 use iggy_driver::metadata_group::MetadataNotice;
 use iggy_driver::request::{Origin, PartitionRequest, Reply, Ticket};
 use iggy_driver::{Order, Output, PartitionEvent, Shard, controller};
@@ -74,6 +76,10 @@ pub enum ShardMessage {
         /// Where the receipt goes.
         answer: oneshot::Sender<ChangeAnswer>,
     },
+    /// Count for a fetch, and go on while it waits.
+    Watch(Box<Watch>),
+    /// Count for a fetch no longer.
+    Unwatch(WatchId),
     /// A client no longer wants a deferred poll.
     Cancel {
         /// Client identity.
@@ -277,6 +283,8 @@ impl ShardRunner {
                 let ticket = self.ticket(Waiter::Change(answer));
                 self.shard.change(now, ticket, request, change);
             }
+            ShardMessage::Watch(watch) => self.shard.watch(now, *watch),
+            ShardMessage::Unwatch(watch) => self.shard.unwatch(watch),
             ShardMessage::Cancel {
                 client,
                 session,

@@ -122,6 +122,15 @@ pub struct Watch {
     pub wait: u64,
 }
 
+impl Watch {
+    /// Takes that none of its partitions can be read: their shard does not take it.
+    pub fn refuse(&self, code: ErrorCode) {
+        for target in &self.targets {
+            self.tally.refuse(target.watching.place, code);
+        }
+    }
+}
+
 /// A partition of a fetch.
 #[derive(Debug)]
 pub struct WatchTarget {

@@ -9,7 +9,7 @@ pub mod outgoing;
 pub mod registry;
 mod writer;
 
-use crate::dispatch::dispatch;
+use crate::dispatch::{Turns, dispatch};
 use crate::node::Node;
 use crate::shard::ShardMessage;
 use bytes::Bytes;
@@ -59,6 +59,8 @@ pub struct Connection {
     waits: Cell<bool>,
     /// Fetches that wait, by request number.
     fetches: RefCell<HashMap<u64, CancellationToken>>,
+    /// Whose turn it is in the fetches of each reader.
+    pub(crate) fetch_turns: RefCell<Turns>,
     frames: mpsc::Sender<Outgoing>,
     queued: Arc<Queued>,
     close: CancellationToken,
@@ -86,7 +88,6 @@ impl Connection {
 
     /// Notes a fetch that may wait; its token is cancelled when the client no longer wants it.
     pub fn start_fetch(&self, request: u64) -> CancellationToken {
-        self.note_wait();
         let token = self.close.child_token();
         self.fetches.borrow_mut().insert(request, token.clone());
         token
@@ -141,6 +142,7 @@ where
         known: Cell::new(false),
         waits: Cell::new(false),
         fetches: RefCell::default(),
+        fetch_turns: RefCell::default(),
         frames,
         queued: Arc::clone(&queued),
         close: close.clone(),

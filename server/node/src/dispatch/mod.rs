@@ -9,6 +9,7 @@ mod sessions;
 mod system;
 
 pub(crate) use changes::internal;
+pub(crate) use partitions::Turns;
 
 use crate::connection::frames::FrameError;
 use crate::connection::outgoing::ReplySender;

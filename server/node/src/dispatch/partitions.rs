@@ -2,6 +2,8 @@
 
 mod fetch;
 
+pub(crate) use fetch::Turns;
+
 use super::Request;
 use crate::connection::Bound;
 use crate::shard::{ReplyTo, ShardMessage};
@@ -299,7 +301,6 @@ fn poll_of(
         commit: poll.auto_commit,
         wait,
         answer: Answer::Messages,
-        may_park: true,
         metadata_op,
     }
 }

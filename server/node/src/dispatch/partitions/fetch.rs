@@ -1,50 +1,51 @@
 //! Grouped fetches (wire 7.5): one request, many partitions, one budget.
 //!
-//! A fetch first counts what each partition has, waits where that is too little, and then reads. The budget is shared by
-//! turns: the first partition in turn may use all of it and may exceed it by one message, the others share what is left
-//! and stay within. Turns go round from fetch to fetch, so that a busy partition never starves a quiet one.
+//! Each shard counts into a tally what its partitions have, and goes on counting while the fetch waits; when there is
+//! enough, the partitions that have something are read, within their [shares](shares).
+//!
+//! Faults tolerated: a partition that is refused, or whose shard is full, slow or stopping, costs its own section alone.
+
+mod section;
+mod shares;
+
+pub(crate) use shares::Turns;
 
 use super::super::Request;
-use super::{Permitted, decode, permitted, reply_bytes};
+use super::{decode, permitted, reply_bytes};
 use crate::connection::{Bound, Connection};
 use crate::shard::{ReplyTo, ShardMessage};
 use bytes::{Bytes, BytesMut};
-use futures::future::join_all;
-use futures::stream::{FuturesUnordered, StreamExt};
-use iggy_driver::request::{Answer, PartitionRequest, Poll, Reply};
+use iggy_driver::request::{Answer, Origin, PartitionRequest, Poll, Ticket};
+use iggy_driver::shard::{Watch, WatchTarget};
+use iggy_driver::tally::{Progress, Tally, Wanted, WatchId, Watching};
 use iggy_metadata::{Metadata, PartitionKey};
 use iggy_partition::operation::ConsumerKey;
-use iggy_protocol::codec::{Decode, Reader};
+use iggy_protocol::codec::Encode;
 use iggy_protocol::command::Command;
 use iggy_protocol::consumer::ConsumerKind;
-use iggy_protocol::context::PartitionContext;
 use iggy_protocol::error_code::ErrorCode;
 use iggy_protocol::header::{ReplyHeader, RequestHeader};
 use iggy_protocol::limits::POLL_HEAD_BYTES;
 use iggy_protocol::polling_strategy::PollingStrategy;
-use iggy_protocol::reply::message::{FetchSection, PollHead, put_fetch_table};
-use iggy_protocol::request::message::{FetchMessages, FetchTarget};
+use iggy_protocol::reply::message::put_fetch_table;
+use iggy_protocol::request::message::FetchMessages;
+use section::{ReadEnd, Target};
+use shares::{Share, holds_a_message};
+use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::sync::oneshot;
-use tokio::time::Instant;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-/// Whose turn it is to be read first.
-static TURN: AtomicUsize = AtomicUsize::new(0);
-
-/// A partition of a fetch.
-struct Target {
-    asked: FetchTarget,
-    key: PartitionKey,
-    /// Messages it had when it was last counted.
-    readable: u32,
-    /// Where its read starts, once counted.
-    start: Option<u64>,
-    section: FetchSection,
-    records: Vec<Bytes>,
-}
+/// Names the next fetch of this process.
+static NEXT_WATCH: AtomicU64 = AtomicU64::new(1);
+/// Partitions are given this long to count, whatever the wait.
+const COUNT_TIME: Duration = Duration::from_secs(1);
+/// Time before the client stops listening in which no read is waited for any longer (wire 7.5).
+const READ_MARGIN: Duration = Duration::from_millis(400);
 
 struct Fetch {
     connection: Rc<Connection>,
@@ -54,6 +55,8 @@ struct Fetch {
     consumer: ConsumerKey,
     metadata_op: u64,
     targets: Vec<Target>,
+    /// When its waits are counted from.
+    came: Instant,
 }
 
 pub(super) fn serve(mut request: Request, bound: Bound, metadata: &Metadata) {
@@ -68,11 +71,16 @@ pub(super) fn serve(mut request: Request, bound: Bound, metadata: &Metadata) {
     tokio::task::spawn_local(async move {
         let number = request.header.request.get();
         let cancelled = request.connection.start_fetch(number);
-        let body = fetch.run(&cancelled).await;
+        let answer = fetch.run(&cancelled).await;
         request.connection.end_fetch(number);
-        let length = body.iter().map(Bytes::len).sum();
-        let header = ReplyHeader::uncommitted(&request.header, 0).with_body_len(length);
-        request.reply.send(Box::new(header), body);
+        match answer {
+            Ok(body) => {
+                let length = body.iter().map(Bytes::len).sum();
+                let header = ReplyHeader::uncommitted(&request.header, 0).with_body_len(length);
+                request.reply.send(Box::new(header), body);
+            }
+            Err(code) => request.refuse(code),
+        }
     });
 }
 
@@ -97,285 +105,248 @@ impl Fetch {
             consumer,
             metadata_op: metadata.applied().op,
             targets,
+            came: Instant::now(),
         })
     }
 
-    async fn run(mut self, cancelled: &CancellationToken) -> Vec<Bytes> {
-        let wait_max = self.connection.node.config.sharding.deferred_poll_max_wait;
-        let deadline = Instant::now() + Duration::from_micros(self.asked.wait_us).min(wait_max);
-        loop {
-            self.count().await;
-            let readable: u64 = self.targets.iter().map(|target| u64::from(target.readable)).sum();
-            let enough = readable >= u64::from(self.asked.min_count);
-            let over = Instant::now() >= deadline || cancelled.is_cancelled();
-            let useless = self.targets.iter().all(|target| target.section.status != 0);
-            if enough || over || useless {
-                break;
-            }
-            self.wait(deadline, cancelled).await;
-        }
+    async fn run(mut self, cancelled: &CancellationToken) -> Result<Vec<Bytes>, ErrorCode> {
+        let patience = Duration::from_micros(self.asked.request_timeout_us);
+        let reads_end = self.came + patience.saturating_sub(READ_MARGIN);
+        self.wait(reads_end, cancelled).await?;
         // A cancelled fetch stores nothing, so it reads nothing.
         if !cancelled.is_cancelled() {
-            self.read().await;
+            self.read(reads_end).await;
         }
-        self.reply()
+        Ok(self.reply())
+    }
+
+    /// Bytes of records of the reply at most. One reply, however many partitions are in it, is no larger than one read.
+    fn bytes_max(&self) -> u64 {
+        let largest = self.connection.node.config.sharding.deferred_poll_max_read_bytes;
+        u64::from(self.asked.max_bytes).min(largest)
+    }
+
+    /// Has every partition counted, and waits until there is enough or the time is over.
+    async fn wait(&mut self, reads_end: Instant, cancelled: &CancellationToken) -> Result<(), ErrorCode> {
+        let wait_max = self.connection.node.config.sharding.deferred_poll_max_wait;
+        let wait = Duration::from_micros(self.asked.wait_us).min(wait_max);
+        let deadline = self.came + wait;
+        let woken = Arc::new(Notify::new());
+        let wake = Arc::clone(&woken);
+        let places: Vec<usize> = (0..self.targets.len())
+            .filter(|place| self.targets[*place].key.is_some())
+            .collect();
+        let bytes_each = places.iter().map(|place| self.targets[*place].asked.max_bytes.into());
+        let wanted = Wanted {
+            messages: self.asked.min_count.into(),
+            bytes: self.bytes_max(),
+            bytes_each: bytes_each.collect(),
+        };
+        let tally = Arc::new(Tally::new(wanted, move || wake.notify_one()));
+        let id = WatchId(NEXT_WATCH.fetch_add(1, Ordering::Relaxed));
+        let shards = self.start_counting(id, &tally, &places, wait);
+        loop {
+            let until = match tally.progress() {
+                Progress::Ready => break,
+                Progress::Counting => deadline.max(self.came + COUNT_TIME).min(reads_end),
+                Progress::Short if wait.is_zero() || tally.has_no_room() => break,
+                Progress::Short => deadline,
+            };
+            tokio::select! {
+                () = woken.notified() => {}
+                () = tokio::time::sleep_until(until) => break,
+                () = cancelled.cancelled() => break,
+            }
+        }
+        if tally.close() {
+            for shard in shards {
+                // Were this lost, the shard would go on counting until the deadline; so it waits for room.
+                self.connection.node.shards[shard].send_waiting(ShardMessage::Unwatch(id)).await;
+            }
+        }
+        if tally.progress() == Progress::Short && tally.has_no_room() && !cancelled.is_cancelled() {
+            return Err(ErrorCode::DeferredPollCapacityExceeded);
+        }
+        for (place, found) in places.into_iter().zip(tally.places()) {
+            self.targets[place].take_count(found);
+        }
+        Ok(())
+    }
+
+    /// Asks every shard to count, once for all its partitions. Returns the shards asked.
+    fn start_counting(&self, id: WatchId, tally: &Arc<Tally>, places: &[usize], wait: Duration) -> Vec<usize> {
+        let node = &self.connection.node;
+        let mut by_shard: BTreeMap<usize, Vec<WatchTarget>> = BTreeMap::new();
+        for (place, at) in places.iter().enumerate() {
+            let target = &self.targets[*at];
+            let Some(key) = target.key else { continue };
+            let watching = Watching {
+                watch: id,
+                place,
+                tally: Arc::clone(tally),
+                consumer: self.consumer.clone(),
+                strategy: target.asked.strategy,
+                waits: !wait.is_zero(),
+                metadata_op: self.metadata_op,
+            };
+            by_shard.entry(node.shard_index(&key)).or_default().push(WatchTarget {
+                key,
+                context: target.context(),
+                watching,
+            });
+        }
+        let mut shards = Vec::with_capacity(by_shard.len());
+        for (shard, targets) in by_shard {
+            let watch = Watch {
+                id,
+                origin: Origin {
+                    // It is answered through the tally.
+                    ticket: Ticket(u64::MAX),
+                    header: self.header.clone(),
+                    user_id: self.bound.user_id,
+                    connection: self.connection.client_id,
+                },
+                targets,
+                tally: Arc::clone(tally),
+                wait: u64::try_from(wait.as_micros()).unwrap_or(u64::MAX),
+            };
+            match node.shards[shard].send(ShardMessage::Watch(Box::new(watch))) {
+                Ok(()) => shards.push(shard),
+                Err(message) => {
+                    if let ShardMessage::Watch(watch) = *message {
+                        watch.refuse(ErrorCode::TransientNotAccepted);
+                    }
+                }
+            }
+        }
+        shards
+    }
+
+    /// Reads what was counted, by turns.
+    async fn read(&mut self, reads_end: Instant) {
+        let mut ready: BTreeMap<u32, (usize, Share)> = BTreeMap::new();
+        for (at, target) in self.targets.iter().enumerate() {
+            if let Some(counted) = target.counted.filter(|counted| counted.messages > 0) {
+                let bytes = counted.bytes.min(target.asked.max_bytes.into());
+                let want = Share {
+                    count: counted.messages,
+                    bytes,
+                };
+                ready.insert(target.asked.partition_id, (at, want));
+            }
+        }
+        let mut turns: Vec<u32> = ready.keys().copied().collect();
+        if turns.is_empty() {
+            return;
+        }
+        let reader = self.reader();
+        self.connection.fetch_turns.borrow().order(&reader, &mut turns);
+        let total = Share {
+            count: self.asked.count.into(),
+            bytes: self.bytes_max(),
+        };
+        let wants: Vec<Share> = turns.iter().map(|partition| ready[partition].1).collect();
+        let mut parts = shares::shares(total, &wants);
+        let mut spare = Share { count: 0, bytes: 0 };
+        for (turn, partition) in turns.iter().enumerate() {
+            // What those before have not used.
+            let share = Share {
+                count: parts[turn].count + spare.count,
+                bytes: parts[turn].bytes + spare.bytes,
+            };
+            spare = share;
+            if turn > 0 && !holds_a_message(share) {
+                continue;
+            }
+            let (at, _) = ready[partition];
+            self.read_one(at, share, turn == 0, reads_end).await;
+            let (messages, bytes) = self.targets[at].read();
+            let (messages, bytes) = (u64::from(messages), u64::from(bytes));
+            if bytes > share.bytes {
+                // One large message: the others share what it has left.
+                let left = Share {
+                    count: total.count.saturating_sub(messages),
+                    bytes: total.bytes.saturating_sub(bytes),
+                };
+                parts.splice(1.., shares::shares(left, &wants[1..]));
+            }
+            spare.count = spare.count.saturating_sub(messages);
+            spare.bytes = spare.bytes.saturating_sub(bytes);
+        }
+        self.connection.fetch_turns.borrow_mut().note(&reader, turns[0]);
+    }
+
+    /// Names the reader whose turns are kept.
+    fn reader(&self) -> Vec<u8> {
+        let mut name = BytesMut::new();
+        self.asked.consumer.encode(&mut name);
+        self.asked.stream.encode(&mut name);
+        self.asked.topic.encode(&mut name);
+        name.to_vec()
+    }
+
+    async fn read_one(&mut self, at: usize, share: Share, first: bool, reads_end: Instant) {
+        let target = &self.targets[at];
+        let Some((key, counted)) = target.key.zip(target.counted) else {
+            return;
+        };
+        // Only the first may exceed the limits, by one message; so something is always read.
+        let answer = if first { Answer::Messages } else { Answer::WithinBytes };
+        let bytes = share.bytes.min(target.asked.max_bytes.into());
+        let max_bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let poll = Poll {
+            consumer: self.consumer.clone(),
+            strategy: PollingStrategy::Offset(counted.start),
+            count: u32::try_from(share.count).unwrap_or(u32::MAX).max(1),
+            min_count: 1,
+            max_bytes: max_bytes.saturating_add(POLL_HEAD_BYTES as u32),
+            commit: self.asked.auto_commit,
+            wait: 0,
+            answer,
+            metadata_op: self.metadata_op,
+        };
+        let end = match self.ask(key, target, poll) {
+            None => ReadEnd::NotBegun,
+            Some(reply) => match timeout_at(reads_end, reply).await {
+                Ok(Ok(reply)) => ReadEnd::Answered(reply),
+                Ok(Err(_)) | Err(_) => ReadEnd::Lost,
+            },
+        };
+        self.targets[at].take_read(end, self.asked.auto_commit);
     }
 
     /// Asks a partition; its reply comes later.
-    fn ask(&self, target: &Target, poll: Poll) -> Option<oneshot::Receiver<Reply>> {
+    fn ask(
+        &self,
+        key: PartitionKey,
+        target: &Target,
+        poll: Poll,
+    ) -> Option<oneshot::Receiver<iggy_driver::request::Reply>> {
         let (sender, reply) = oneshot::channel();
         let mut header = self.header.clone();
-        header.set_partition_context(PartitionContext {
-            incarnation: target.asked.incarnation,
-            owner_generation: target.asked.owner_generation,
-            metadata_op: 0,
-        });
+        header.set_partition_context(target.context());
         let message = ShardMessage::Partition {
-            key: target.key,
+            key,
             header,
             user_id: self.bound.user_id,
             connection: self.connection.client_id,
             request: PartitionRequest::Poll(poll),
             reply: ReplyTo::Fetch(sender),
         };
-        self.connection
-            .node
-            .shard_of(&target.key)
-            .send(message)
-            .is_ok()
-            .then_some(reply)
-    }
-
-    fn count_poll(&self, target: &Target, min_count: u32, wait: u64) -> Poll {
-        Poll {
-            consumer: self.consumer.clone(),
-            strategy: target.strategy(),
-            count: self.asked.count,
-            min_count,
-            max_bytes: u32::MAX,
-            commit: false,
-            wait,
-            answer: Answer::Count,
-            may_park: true,
-            metadata_op: self.metadata_op,
-        }
-    }
-
-    /// Counts what every partition has.
-    async fn count(&mut self) {
-        let asked: Vec<(usize, Option<oneshot::Receiver<Reply>>)> = self
-            .live()
-            .map(|index| {
-                (
-                    index,
-                    self.ask(&self.targets[index], self.count_poll(&self.targets[index], 1, 0)),
-                )
-            })
-            .collect();
-        for (index, reply) in asked {
-            let reply = match reply {
-                Some(reply) => reply.await.ok(),
-                None => None,
-            };
-            self.targets[index].counted(reply.as_ref());
-        }
-    }
-
-    /// Partitions that have not been refused.
-    fn live(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.targets.len()).filter(|index| self.targets[*index].section.status == 0)
-    }
-
-    /// Waits until some partition has more than it had, or the wait is over.
-    async fn wait(&self, deadline: Instant, cancelled: &CancellationToken) {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let wait = u64::try_from(left.as_micros()).unwrap_or(u64::MAX).max(1);
-        let mut waits: FuturesUnordered<_> = self
-            .live()
-            .filter_map(|index| {
-                let target = &self.targets[index];
-                self.ask(target, self.count_poll(target, target.readable.saturating_add(1), wait))
-            })
-            .collect();
-        tokio::select! {
-            () = cancelled.cancelled() => {}
-            _ = waits.next() => {}
-        }
-        // The others need not wait any longer.
-        let (client, session) = (self.bound.session.client, self.bound.session.session);
-        let request = self.header.request.get();
-        for shard in &self.connection.node.shards {
-            let cancel = ShardMessage::Cancel {
-                client,
-                session,
-                request,
-            };
-            // Were the cancel lost, parked counts would outlive the fetch until its deadline; so it waits for room.
-            shard.send_waiting(cancel).await;
-        }
-        join_all(waits).await;
-    }
-
-    /// Reads what was counted, by turns.
-    async fn read(&mut self) {
-        let mut turns: Vec<usize> = self.live().filter(|index| self.targets[*index].readable > 0).collect();
-        if turns.is_empty() {
-            return;
-        }
-        let first = TURN.fetch_add(1, Ordering::Relaxed) % turns.len();
-        turns.rotate_left(first);
-        let mut count_left = self.asked.count;
-        // One reply, however many partitions are in it, is no larger than one read.
-        let largest = self.connection.node.config.sharding.deferred_poll_max_read_bytes;
-        let mut bytes_left = self.asked.max_bytes.min(u32::try_from(largest).unwrap_or(u32::MAX));
-        let others = u32::try_from(turns.len() - 1).unwrap_or(u32::MAX);
-        // What the others need at least is kept for them.
-        let own = count_left.saturating_sub(others.min(count_left - 1));
-        self.read_one(
-            turns[0],
-            own,
-            bytes_left,
-            Answer::Messages,
-            &mut count_left,
-            &mut bytes_left,
-        )
-        .await;
-        for (done, index) in turns.iter().enumerate().skip(1) {
-            let sharers = u32::try_from(turns.len() - done).unwrap_or(u32::MAX);
-            let (count, bytes) = (count_left.div_ceil(sharers), bytes_left / sharers);
-            if count == 0 || (bytes as usize) < RECORD_MIN {
-                break;
-            }
-            self.read_one(
-                *index,
-                count,
-                bytes,
-                Answer::WithinBytes,
-                &mut count_left,
-                &mut bytes_left,
-            )
-            .await;
-        }
-    }
-
-    async fn read_one(
-        &mut self,
-        index: usize,
-        count: u32,
-        bytes: u32,
-        answer: Answer,
-        count_left: &mut u32,
-        bytes_left: &mut u32,
-    ) {
-        let target = &self.targets[index];
-        let max_bytes = bytes.min(target.asked.max_bytes).saturating_add(POLL_HEAD_BYTES as u32);
-        let poll = Poll {
-            strategy: target.start.map_or(target.strategy(), PollingStrategy::Offset),
-            count,
-            max_bytes,
-            commit: self.asked.auto_commit,
-            answer,
-            ..self.count_poll(target, 1, 0)
-        };
-        let commits = self.asked.auto_commit;
-        let (asked, reply) = match self.ask(target, poll) {
-            Some(reply) => (true, reply.await.ok()),
-            None => (false, None),
-        };
-        let unknown = asked && reply.is_none() && commits;
-        let target = &mut self.targets[index];
-        target.read(reply);
-        if unknown {
-            // The shard stopped with the read in hand: whether it stored the offset is not known.
-            target.section.status = ErrorCode::TransientNotCommitted.code();
-        }
-        *count_left = count_left.saturating_sub(target.section.messages_count);
-        *bytes_left = bytes_left.saturating_sub(target.section.records_len);
+        let sent = self.connection.node.shard_of(&key).send(message);
+        sent.is_ok().then_some(reply)
     }
 
     fn reply(self) -> Vec<Bytes> {
-        let sections: Vec<FetchSection> = self.targets.iter().map(|target| target.section.clone()).collect();
+        let (sections, records): (Vec<_>, Vec<_>) = self
+            .targets
+            .into_iter()
+            .filter_map(Target::into_section)
+            .unzip();
         let mut table = BytesMut::new();
         put_fetch_table(&sections, &mut table);
         let mut body = vec![table.freeze()];
-        body.extend(self.targets.into_iter().flat_map(|target| target.records));
+        body.extend(records.into_iter().flatten());
         body
-    }
-}
-
-/// Bytes of the smallest record: a batch of one empty message.
-const RECORD_MIN: usize = iggy_protocol::limits::HEADER_SIZE + iggy_protocol::limits::MESSAGE_FRAME_SIZE;
-
-impl Target {
-    fn resolve(asked: &FetchTarget, allowed: &Permitted<'_>) -> Self {
-        let found = allowed.partition(asked.partition_id).and_then(|located| {
-            let current = located.incarnation == asked.incarnation;
-            current.then_some(located.key).ok_or(ErrorCode::HistoryUnavailable)
-        });
-        let missing = PartitionKey {
-            stream_id: 0,
-            topic_id: 0,
-            partition_id: asked.partition_id,
-            incarnation: 0,
-        };
-        let start = match asked.strategy {
-            PollingStrategy::Offset(offset) => offset,
-            _ => 0,
-        };
-        Self {
-            key: *found.as_ref().unwrap_or(&missing),
-            readable: 0,
-            start: None,
-            section: FetchSection {
-                partition_id: asked.partition_id,
-                status: found.err().map_or(0, ErrorCode::code),
-                current_offset: 0,
-                messages_count: 0,
-                context: PartitionContext::default(),
-                next_offset: start,
-                records_len: 0,
-            },
-            records: Vec::new(),
-            asked: asked.clone(),
-        }
-    }
-
-    fn strategy(&self) -> PollingStrategy {
-        self.asked.strategy
-    }
-
-    /// Takes the head of a reply, or the refusal.
-    fn take_head(&mut self, reply: Option<&Reply>) -> Option<PollHead> {
-        let Some(reply) = reply else {
-            // The shard had no room or has stopped: nothing was done.
-            self.section.status = ErrorCode::TransientNotAccepted.code();
-            return None;
-        };
-        self.section.status = reply.header.status.get();
-        let head = reply
-            .body
-            .first()
-            .and_then(|body| PollHead::decode(&mut Reader::new(body)).ok());
-        if let Some(head) = &head {
-            self.section.current_offset = head.current_offset;
-            self.section.context = head.context;
-            self.section.next_offset = reply.next_offset.unwrap_or(self.section.next_offset);
-        }
-        head.filter(|_| self.section.status == 0)
-    }
-
-    fn counted(&mut self, reply: Option<&Reply>) {
-        let head = self.take_head(reply);
-        self.readable = head.map_or(0, |head| head.messages_count);
-        self.start = reply.and_then(|reply| reply.next_offset);
-    }
-
-    fn read(&mut self, reply: Option<Reply>) {
-        let head = self.take_head(reply.as_ref());
-        if let (Some(head), Some(reply)) = (head, reply) {
-            self.section.messages_count = head.messages_count;
-            self.records = reply.body.into_iter().skip(1).collect();
-            self.section.records_len = self.records.iter().map(|piece| piece.len() as u32).sum();
-        }
     }
 }
