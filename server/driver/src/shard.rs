@@ -156,6 +156,11 @@ impl<S: Storage> Shard<S> {
         self.partitions.values()
     }
 
+    /// Bytes that reads from disk take now.
+    pub fn reading(&self) -> u64 {
+        self.read_bytes
+    }
+
     /// Moves what the shard has to say to the end of `out`.
     pub fn outputs(&mut self, out: &mut Vec<Output>) {
         out.append(&mut self.outputs);
@@ -213,6 +218,9 @@ impl<S: Storage> Shard<S> {
             Order::BeginHistory { key, history } => {
                 if let Some(group) = self.group_mut(&key) {
                     group.begin_history(history);
+                }
+                if let Some(slot) = self.slots.get(&key).copied() {
+                    self.collect(slot);
                 }
             }
             Order::Configure { key, settings } => {

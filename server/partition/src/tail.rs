@@ -36,7 +36,8 @@ impl StoredBatch {
         if offset <= self.base_offset {
             return self.len();
         }
-        let wanted = Frames::new(&self.frames).filter(|frame| self.base_offset + u64::from(frame.offset_delta()) >= offset);
+        let wanted =
+            Frames::new(&self.frames).filter(|frame| self.base_offset + u64::from(frame.offset_delta()) >= offset);
         HEADER_SIZE + wanted.map(|frame| frame.bytes().len()).sum::<usize>()
     }
 }

@@ -334,8 +334,10 @@ impl PartitionGroup {
     /// Answers every request because the partition is being deleted.
     pub fn abandon(&mut self) {
         self.unusable = true;
-        self.refuse_everything();
+        // Nothing of a read is written, and asking again would find another partition.
+        self.refuse_parked(ErrorCode::HistoryUnavailable);
         self.refuse_reads();
+        self.refuse_everything();
     }
 
     /// Steps that close its files.

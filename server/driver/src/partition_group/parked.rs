@@ -178,11 +178,16 @@ impl PartitionGroup {
             .collect();
         for number in numbers {
             if let Some(parked) = self.unpark(number) {
-                self.reply(Reply::refused(&parked.origin, ErrorCode::ConsumerGroupPartitionNotOwned));
+                self.reply(Reply::refused(
+                    &parked.origin,
+                    ErrorCode::ConsumerGroupPartitionNotOwned,
+                ));
             }
         }
         self.parked.watchers.retain(|_, watcher| {
-            let Watching { consumer, tally, place, .. } = &watcher.watching;
+            let Watching {
+                consumer, tally, place, ..
+            } = &watcher.watching;
             let fenced = fenced(consumer, watcher.generation);
             if fenced {
                 tally.refuse(*place, ErrorCode::ConsumerGroupPartitionNotOwned);
@@ -285,7 +290,14 @@ impl PartitionGroup {
                 // It has not even been bound to an owner.
                 PartitionRequest::Poll(poll) if unwanted(&waiting.origin) => {
                     let deadline = 0;
-                    self.answer_empty(&waiting.origin, &Served { poll, generation: 0, deadline });
+                    self.answer_empty(
+                        &waiting.origin,
+                        &Served {
+                            poll,
+                            generation: 0,
+                            deadline,
+                        },
+                    );
                 }
                 _ => self.waiting.push_back(waiting),
             }

@@ -91,7 +91,13 @@ impl PartitionGroup {
                 None if self.last_timestamp() >= timestamp => return Verdict::Serve(start),
                 _ => {
                     let timestamp = Some(timestamp);
-                    return Verdict::Wait(start, Until { timestamp, ..Until::default() });
+                    return Verdict::Wait(
+                        start,
+                        Until {
+                            timestamp,
+                            ..Until::default()
+                        },
+                    );
                 }
             },
         };
@@ -99,7 +105,13 @@ impl PartitionGroup {
         let Some(readable) = end.checked_sub(offset) else {
             // What fills the reply can be told only once the log has reached its start.
             let first = Some(offset + 1);
-            return Verdict::Wait(start, Until { offset: first, ..Until::default() });
+            return Verdict::Wait(
+                start,
+                Until {
+                    offset: first,
+                    ..Until::default()
+                },
+            );
         };
         if readable >= u64::from(poll.min_count) {
             return Verdict::Serve(start);
@@ -164,7 +176,9 @@ impl PartitionGroup {
             start: from,
             current_offset: self.state.current_offset(),
             messages,
-            bytes: bytes.filter(|_| messages > 0).map_or(0, |(bytes, then)| bytes + pushed - then),
+            bytes: bytes
+                .filter(|_| messages > 0)
+                .map_or(0, |(bytes, then)| bytes + pushed - then),
             context: PartitionContext {
                 incarnation: self.history.incarnation,
                 owner_generation: generation,
@@ -312,13 +326,13 @@ impl PartitionGroup {
     /// Answers every read whose bytes are not there yet: the partition is going away.
     pub(super) fn refuse_reads(&mut self) {
         for read in std::mem::take(&mut self.wanted_reads) {
-            self.reply(Reply::refused(&read.origin, ErrorCode::TransientNotAccepted));
+            self.reply(Reply::refused(&read.origin, ErrorCode::HistoryUnavailable));
         }
         for read in std::mem::take(&mut self.reads).into_values() {
             self.notices.push(Notice::ReadEnded {
                 bytes: u64::from(read.length),
             });
-            self.reply(Reply::refused(&read.origin, ErrorCode::TransientNotAccepted));
+            self.reply(Reply::refused(&read.origin, ErrorCode::HistoryUnavailable));
         }
     }
 
@@ -384,12 +398,26 @@ impl PartitionGroup {
             return self.answer(now, &read.origin, read.served, read.gathered, storage);
         }
         if gathered.next_offset() >= self.state.next_offset || enough {
-            return self.finish(now, read.origin, read.served, read.gathered, read.from_timestamp, storage);
+            return self.finish(
+                now,
+                read.origin,
+                read.served,
+                read.gathered,
+                read.from_timestamp,
+                storage,
+            );
         }
         let same = self.segments.span_now(read.span).and_then(|span| self.written(span));
         let after = || self.segments.span_after(read.span.base_offset);
         let Some(span) = same.or_else(|| after().and_then(|span| self.written(span))) else {
-            return self.finish(now, read.origin, read.served, read.gathered, read.from_timestamp, storage);
+            return self.finish(
+                now,
+                read.origin,
+                read.served,
+                read.gathered,
+                read.from_timestamp,
+                storage,
+            );
         };
         read.span = span;
         let needs = needs.unwrap_or(0);

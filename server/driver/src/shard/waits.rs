@@ -296,6 +296,7 @@ impl<S: Storage> Shard<S> {
     /// Refuses a request to a partition that is not here.
     pub(super) fn refuse_absent(&mut self, key: &PartitionKey, origin: &Origin) {
         let code = self.refused.get(key).copied().unwrap_or(ErrorCode::HistoryUnavailable);
-        self.outputs.push(Output::Reply(crate::request::Reply::refused(origin, code)));
+        self.outputs
+            .push(Output::Reply(crate::request::Reply::refused(origin, code)));
     }
 }

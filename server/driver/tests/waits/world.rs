@@ -3,6 +3,7 @@
 use super::node::Node;
 use bytes::Bytes;
 use iggy_consensus::{Durability, Now};
+use iggy_driver::partition_group::PartitionGroup;
 use iggy_driver::request::{Answer, Origin, PartitionRequest, Poll, Reply, Ticket};
 use iggy_driver::shard::{Watch, WatchTarget};
 use iggy_driver::tally::{Place, Progress, Tally, Wanted as WantedSum, WatchId, Watching};
@@ -271,9 +272,7 @@ impl World {
     fn send(&mut self, key: PartitionKey, messages: u8) {
         let mut builder = BatchBuilder::new();
         for id in 0..messages {
-            builder
-                .push(u128::from(id) + 1, PAYLOAD, &[], 5)
-                .expect("a message");
+            builder.push(u128::from(id) + 1, PAYLOAD, &[], 5).expect("a message");
         }
         let batch: Bytes = builder.finish(None).expect("a batch").freeze();
         let mut origin = self.origin(Operation::SendMessages, if key == KEY { 9 } else { 8 });
@@ -477,7 +476,11 @@ impl World {
     }
 
     fn no_fetch_oversleeps(&self) -> Result<(), TestCaseError> {
-        for (id, fetch) in self.fetches.iter().filter(|(_, fetch)| fetch.deadline > self.now.monotonic) {
+        for (id, fetch) in self
+            .fetches
+            .iter()
+            .filter(|(_, fetch)| fetch.deadline > self.now.monotonic)
+        {
             let mut readable = 0;
             for ((key, place), start) in [KEY, OTHER].into_iter().zip(fetch.tally.places()).zip(fetch.starts) {
                 prop_assert_ne!(place, Place::Open, "{:?}: a partition was never counted", id);
@@ -505,10 +508,14 @@ impl World {
         self.now.monotonic += 10_000_000;
         self.nobody_oversleeps()?;
         let polls = self.polls.len();
-        prop_assert!(polls == 0 && self.sends.is_empty(), "{} polls were never answered", polls);
+        prop_assert!(
+            polls == 0 && self.sends.is_empty(),
+            "{} polls were never answered",
+            polls
+        );
         prop_assert_eq!(self.node.shard.parked(), 0);
         prop_assert_eq!(self.node.shard.next_deadline(), None);
-        let watchers: usize = self.node.shard.partitions().map(|group| group.watchers()).sum();
+        let watchers: usize = self.node.shard.partitions().map(PartitionGroup::watchers).sum();
         prop_assert_eq!(watchers, 0, "fetches are still counted for");
         Ok(())
     }

@@ -161,7 +161,9 @@ impl Fetch {
         if tally.close() {
             for shard in shards {
                 // Were this lost, the shard would go on counting until the deadline; so it waits for room.
-                self.connection.node.shards[shard].send_waiting(ShardMessage::Unwatch(id)).await;
+                self.connection.node.shards[shard]
+                    .send_waiting(ShardMessage::Unwatch(id))
+                    .await;
             }
         }
         if tally.progress() == Progress::Short && tally.has_no_room() && !cancelled.is_cancelled() {
@@ -338,11 +340,7 @@ impl Fetch {
     }
 
     fn reply(self) -> Vec<Bytes> {
-        let (sections, records): (Vec<_>, Vec<_>) = self
-            .targets
-            .into_iter()
-            .filter_map(Target::into_section)
-            .unzip();
+        let (sections, records): (Vec<_>, Vec<_>) = self.targets.into_iter().filter_map(Target::into_section).unzip();
         let mut table = BytesMut::new();
         put_fetch_table(&sections, &mut table);
         let mut body = vec![table.freeze()];

@@ -168,7 +168,10 @@ mod tests {
 
     #[test]
     fn given_a_committing_read_when_its_shard_stops_should_leave_its_outcome_unknown() {
-        assert_eq!(status_after(ReadEnd::Lost, true), ErrorCode::TransientNotCommitted.code());
+        assert_eq!(
+            status_after(ReadEnd::Lost, true),
+            ErrorCode::TransientNotCommitted.code()
+        );
     }
 
     #[test]
