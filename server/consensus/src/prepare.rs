@@ -4,7 +4,9 @@
 //! checksum covers the header and the body's own checksum. For a batch of messages that is the checksum of the batch
 //! header, which covers every frame through the frames' checksums: the payload is not hashed a second time.
 
+use crate::{Barrier, LogEnd};
 use bytes::Bytes;
+use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 use zerocopy::little_endian::{U32, U64, U128};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -56,8 +58,10 @@ pub struct PrepareHeader {
     pub replica: u8,
     /// 1 when the body is a batch of messages.
     pub batch: u8,
+    /// 1 when its acknowledgement waits for stable storage.
+    pub persisted: u8,
     /// Zero.
-    pub reserved: [u8; 81],
+    pub reserved: [u8; 80],
 }
 
 const _: () = assert!(size_of::<PrepareHeader>() == HEADER_LEN);
@@ -72,6 +76,15 @@ impl PrepareHeader {
     /// The checksum this header should carry.
     pub fn compute_checksum(&self) -> u128 {
         xxh3_128(&self.as_bytes()[16..])
+    }
+
+    /// The position it makes the end of its log.
+    pub fn end(&self) -> LogEnd {
+        LogEnd {
+            op: self.op.get(),
+            checksum: self.checksum.get(),
+            timestamp: self.timestamp.get(),
+        }
     }
 
     /// Whether the header is the one that was sealed.
@@ -121,7 +134,7 @@ impl Body {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prepare {
     /// Fixed part, sealed.
-    pub header: Box<PrepareHeader>,
+    pub header: Arc<PrepareHeader>,
     /// The rest.
     pub body: Body,
 }
@@ -134,9 +147,28 @@ impl Prepare {
         header.batch = u8::from(matches!(body, Body::Batch { .. }));
         header.checksum = U128::new(header.compute_checksum());
         Self {
-            header: Box::new(header),
+            header: Arc::new(header),
             body,
         }
+    }
+
+    /// What must have happened to it before it counts as held.
+    pub fn barrier(&self) -> Barrier {
+        if self.header.persisted == 1 {
+            Barrier::Sync
+        } else {
+            Barrier::None
+        }
+    }
+
+    /// Bytes of header and body.
+    pub fn size(&self) -> u64 {
+        (HEADER_LEN + self.body.len()) as u64
+    }
+
+    /// The position it makes the end of its log.
+    pub fn end(&self) -> LogEnd {
+        self.header.end()
     }
 
     /// Whether header and body are the ones that were sealed. The frames of a batch are covered by their own checksums.

@@ -15,7 +15,15 @@ const NOW: Now = Now {
 
 fn replica(pipeline_max: usize) -> Replica {
     let state = VsrState::new(7, GroupId::METADATA, 0, 1);
-    Replica::recover(ReplicaConfig { pipeline_max }, state, LogEnd::default()).unwrap()
+    Replica::recover(
+        ReplicaConfig {
+            pipeline_max,
+            ..ReplicaConfig::default()
+        },
+        state,
+        LogEnd::default(),
+    )
+    .unwrap()
 }
 
 fn propose(replica: &mut Replica, wall: u64) -> Vec<Effect> {
@@ -143,15 +151,20 @@ fn given_a_message_when_alone_should_count_and_drop_it() {
         from: 1,
         incarnation: 1,
         view: 9,
-        kind: Kind::StartViewChange,
+        kind: Kind::StartViewChange {
+            proposed: 1,
+            hand_over: false,
+        },
     };
-    replica.step(NOW, Input::Message(Box::new(message)), &mut effects);
+    replica.step(NOW, Input::Message(message), &mut effects);
     assert!(effects.is_empty());
     assert_eq!((replica.misrouted(), replica.view()), (1, 0));
 }
 
 #[test]
-fn given_a_group_of_more_than_one_when_recovered_should_refuse_it() {
-    let state = VsrState::new(7, GroupId::METADATA, 0, 3);
-    assert!(Replica::recover(ReplicaConfig::default(), state, LogEnd::default()).is_err());
+fn given_a_number_of_members_that_no_group_has_when_recovered_should_refuse_it() {
+    for (replica, count) in [(0, 0), (0, 33), (3, 3)] {
+        let state = VsrState::new(7, GroupId::METADATA, replica, count);
+        assert!(Replica::recover(ReplicaConfig::default(), state, LogEnd::default()).is_err());
+    }
 }

@@ -23,6 +23,8 @@ pub enum Order {
         settings: Settings,
         /// Its history, as the metadata knows it.
         history: History,
+        /// Whether it is being created now; otherwise what is missing of it was lost.
+        created: bool,
         /// Where it publishes its numbers.
         counters: Arc<PartitionCounters>,
     },
@@ -142,6 +144,7 @@ pub fn orders(
                     key: *key,
                     settings,
                     history,
+                    created: true,
                     counters: counters(*key),
                 });
             }
@@ -217,6 +220,7 @@ pub fn orders_at_start(
             key,
             settings,
             history: partition.history,
+            created: false,
             counters: counters(key),
         });
         if partition.truncated_before > 0 {

@@ -8,8 +8,9 @@
 //! and then replaces the old generation. Any failed write or sync fences the group.
 
 use bytes::Bytes;
+use iggy_consensus::message::Message;
 use iggy_consensus::{
-    Barrier, Body, Effect, Effects, FenceReason, Input, LogEnd, Now, Prepare, PrepareHeader, Proposal, Refusal, Replica,
+    Barrier, Effect, Effects, FenceReason, Input, LogEnd, Now, Prepare, Proposal, Refusal, Replica, VsrState,
 };
 use iggy_journal::planted::{self, Bug};
 use iggy_journal::{BodyLocation, BootId, Checkpoint, FileNumbers, Journal};
@@ -19,6 +20,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Bytes of a journal generation after which a checkpoint is due. A generation of a partition holds headers, so this is
 /// some tens of thousands of requests.
 const GENERATION_LEN_DUE: u64 = 8 << 20;
+/// Bytes of batches that are always taken before a checkpoint must come.
+const WAL_BYTES_MIN: u64 = 4 << 20;
 /// Lanes of a group: appends, syncs, background work, and reads side by side.
 const READ_LANES: u64 = 8;
 
@@ -59,6 +62,37 @@ pub enum LogEvent {
     BackgroundFailed(StorageError),
     /// [`GroupLog::finish`] is done: everything is on disk and marked so.
     Finished,
+    /// Another member is to be told something.
+    Send {
+        /// Member.
+        to: u8,
+        /// What.
+        message: Message,
+    },
+    /// The replica leads, or no longer does.
+    Role,
+    /// Acknowledged writes are lost beyond what was promised.
+    HistoryLost(u64),
+    /// The state of another member is wanted.
+    FetchState {
+        /// Member.
+        from: u8,
+        /// Whether nothing of the own state counts.
+        from_scratch: bool,
+    },
+    /// Batches of [`GroupLog::write`] are written.
+    Written,
+    /// The state given to [`GroupLog::install`] is the checkpoint.
+    Installed(LogEnd),
+}
+
+/// What a group keeps beside its log: the writes that are not committed, and where their batches lie.
+pub trait Host {
+    /// A prepare enters the log: finds room for its batch, if it has one.
+    fn appended(&mut self, prepare: &Prepare, numbers: &mut FileNumbers) -> Option<Placed>;
+
+    /// Every prepare after `op` leaves the log: the steps that take back what was placed for them.
+    fn truncated(&mut self, op: u64, numbers: &mut FileNumbers) -> Job;
 }
 
 #[derive(Debug)]
@@ -81,6 +115,20 @@ enum Intent {
     Read(u64),
     Background,
     Finish,
+    Truncate {
+        token: IoToken,
+        file: FileId,
+    },
+    Persist(IoToken),
+    Write(Vec<FileId>),
+    RotateForInstall {
+        at: LogEnd,
+        state: Vec<u8>,
+    },
+    Install {
+        at: LogEnd,
+        files: Vec<FileId>,
+    },
 }
 
 /// Where a batch was placed: its location, its file, and the steps that write it.
@@ -92,6 +140,8 @@ pub struct Placed {
     pub file: FileId,
     /// Steps before the journal's own.
     pub steps: Job,
+    /// A file that takes no more writes because the batch did not fit, and what to do about it when there is time.
+    pub sealed: Option<(FileId, Job)>,
 }
 
 /// See the module's page.
@@ -115,10 +165,18 @@ pub struct GroupLog {
     /// Files that take no more writes, with the position after their last one.
     retired: Vec<(u64, FileId)>,
     bodies_since_checkpoint: u64,
+    /// Those before the rotation that a pending checkpoint began with.
+    bodies_before_rotation: u64,
     bodies_due: u64,
     /// A checkpoint is wanted, however little was written.
     wanted: bool,
     effects: Effects,
+    opened: bool,
+    /// A state of the replica that waits for the directory to be open.
+    unpersisted: Option<(IoToken, VsrState)>,
+    persisting: usize,
+    /// Bytes of batches and journal that the next checkpoint will cover; beyond `wal_bytes_max` no write is taken.
+    wal_bytes_max: u64,
 }
 
 impl GroupLog {
@@ -147,12 +205,34 @@ impl GroupLog {
             checkpointing: false,
             retired: Vec::new(),
             bodies_since_checkpoint: 0,
+            bodies_before_rotation: 0,
             bodies_due,
             wanted: false,
             effects: Effects::new(),
+            opened: false,
+            unpersisted: None,
+            persisting: 0,
+            wal_bytes_max: bodies_due.saturating_mul(2).max(WAL_BYTES_MIN),
         };
         log.submit(storage, Lane::Append, Intent::Open, open);
         log
+    }
+
+    /// Whether a write proposed now would be taken.
+    pub fn admits(&self) -> Result<(), Refusal> {
+        self.replica.admits()?;
+        // A checkpoint is on its way; until it is taken there is no room for more.
+        if self.wal_bytes() > self.wal_bytes_max {
+            return Err(Refusal::PipelineFull {
+                limit: self.replica.in_flight(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Bytes of batches that the journal names and no checkpoint covers.
+    fn wal_bytes(&self) -> u64 {
+        self.bodies_since_checkpoint.saturating_add(self.bodies_before_rotation)
     }
 
     /// The replica.
@@ -178,28 +258,105 @@ impl GroupLog {
         storage.submit(LaneId(u64::from(self.slot) << 8 | number), token, job);
     }
 
-    /// Orders a write. `place` finds room for a batch; other bodies go into the journal. Returns the prepare's header.
+    /// Orders a write. The host learns of its prepare before this returns.
     pub fn propose(
         &mut self,
         now: Now,
         proposal: Proposal,
         storage: &mut dyn Storage,
-        place: &mut dyn FnMut(&mut FileNumbers, &Body) -> Option<Placed>,
-    ) -> Result<Box<PrepareHeader>, Refusal> {
-        self.replica.step(now, Input::Propose(proposal), &mut self.effects);
-        match self.effects.pop() {
-            Some(Effect::Append {
-                token,
-                prepare,
-                barrier,
-            }) => {
-                let placed = place(&mut self.numbers, &prepare.body);
-                self.append(token, &prepare, barrier, placed, storage);
-                Ok(prepare.header)
+        host: &mut dyn Host,
+    ) -> Result<Vec<LogEvent>, Refusal> {
+        self.admits()?;
+        Ok(self.step(now, Input::Propose(proposal), storage, host))
+    }
+
+    /// Starts the replica's clocks.
+    pub fn start(&mut self, now: Now, storage: &mut dyn Storage, host: &mut dyn Host) -> Vec<LogEvent> {
+        self.replica.start(now, &mut self.effects);
+        self.run_effects(storage, host, None)
+    }
+
+    /// Tells the replica something.
+    pub fn step(&mut self, now: Now, input: Input, storage: &mut dyn Storage, host: &mut dyn Host) -> Vec<LogEvent> {
+        self.replica.step(now, input, &mut self.effects);
+        self.run_effects(storage, host, None)
+    }
+
+    /// Does what the replica wants; what concerns others comes back as events.
+    fn run_effects(
+        &mut self,
+        storage: &mut dyn Storage,
+        host: &mut dyn Host,
+        cause: Option<&StorageError>,
+    ) -> Vec<LogEvent> {
+        let mut effects = std::mem::take(&mut self.effects);
+        let mut events = Vec::new();
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Append {
+                    token,
+                    prepare,
+                    barrier,
+                } => {
+                    let placed = host.appended(&prepare, &mut self.numbers);
+                    self.append(token, &prepare, barrier, placed, storage);
+                }
+                Effect::Truncate { token, op } => self.truncate(token, op, storage, host),
+                Effect::PersistState { token, state } => self.persist(token, state, storage),
+                Effect::Commit { op } => events.push(LogEvent::Committed(op)),
+                Effect::Send { to, message } => events.push(LogEvent::Send { to, message }),
+                Effect::FetchState { from, from_scratch } => events.push(LogEvent::FetchState { from, from_scratch }),
+                Effect::Role => events.push(LogEvent::Role),
+                Effect::HistoryLost { history } => events.push(LogEvent::HistoryLost(history)),
+                Effect::Refuse(_) => {}
+                Effect::Fence(reason) => events.push(LogEvent::Fenced {
+                    reason,
+                    cause: cause
+                        .cloned()
+                        .unwrap_or(StorageError::NotOpen(self.journal.files().active)),
+                }),
             }
-            Some(Effect::Refuse(refusal)) => Err(refusal),
-            other => unreachable!("a proposal is appended or refused, not {other:?}"),
         }
+        self.effects = effects;
+        events
+    }
+
+    /// The log ends at `op` from now on. A restart knows that before the batches after it are overwritten.
+    fn truncate(&mut self, token: IoToken, op: u64, storage: &mut dyn Storage, host: &mut dyn Host) {
+        let file = self.journal.files().active;
+        let mut job = vec![
+            self.journal.rewind(self.replica.end_at(op)),
+            iggy_storage::Step::Sync(vec![file]),
+        ];
+        job.extend(host.truncated(op, &mut self.numbers));
+        self.submit(storage, Lane::Append, Intent::Truncate { token, file }, job);
+    }
+
+    fn persist(&mut self, token: IoToken, state: VsrState, storage: &mut dyn Storage) {
+        if !self.opened {
+            self.unpersisted = Some((token, state));
+            return;
+        }
+        self.persisting += 1;
+        let job = self.journal.persist_state(state);
+        // On the lane of the checkpoints: superblocks reach the disk in the order of their numbers.
+        self.submit(storage, Lane::Background, Intent::Persist(token), job);
+    }
+
+    /// Writes batches that come with the state of another member; [`LogEvent::Written`] says when they are.
+    pub fn write(&mut self, steps: Job, files: Vec<FileId>, storage: &mut dyn Storage) {
+        self.submit(storage, Lane::Append, Intent::Write(files), steps);
+    }
+
+    /// Takes the state of another member as the checkpoint at `at`, in place of everything before.
+    /// [`LogEvent::Installed`] says when it is.
+    pub fn install(&mut self, at: LogEnd, state: Vec<u8>, storage: &mut dyn Storage) {
+        self.rotated_at = None;
+        self.bodies_since_checkpoint = 0;
+        let left = self.journal.files().active;
+        self.retired.push((at.op, left));
+        let job = self.journal.rotate(&mut self.numbers);
+        self.submit(storage, Lane::Append, Intent::RotateForInstall { at, state }, job);
     }
 
     fn append(
@@ -218,6 +375,10 @@ impl GroupLog {
             files.push(placed.file);
             job = placed.steps;
             location = Some(placed.location);
+            if let Some((file, after)) = placed.sealed {
+                self.retired.push((prepare.header.op.get(), file));
+                self.in_background(after, storage);
+            }
         }
         job.push(self.journal.append(prepare, location));
         self.submit(storage, Lane::Append, Intent::Append { token, barrier, files }, job);
@@ -242,52 +403,130 @@ impl GroupLog {
     }
 
     /// Takes the end of a job this log submitted.
-    pub fn completed(&mut self, now: Now, completion: Completion, storage: &mut dyn Storage) -> Vec<LogEvent> {
+    pub fn completed(
+        &mut self,
+        now: Now,
+        completion: Completion,
+        storage: &mut dyn Storage,
+        host: &mut dyn Host,
+    ) -> Vec<LogEvent> {
         let Some(intent) = self.intents.remove(&(completion.token.0 as u32)) else {
             return Vec::new();
         };
-        match (intent, completion.result) {
-            (Intent::Open, Err(error)) => {
-                // Whatever is proposed all the same must not commit, nor become part of a checkpoint.
-                self.replica.fence(&mut self.effects);
-                self.effects.clear();
-                vec![LogEvent::OpenFailed(error)]
+        let done = match completion.result {
+            Ok(chunks) => self.succeeded(now, intent, chunks, storage),
+            Err(error) => return self.failed(now, intent, error, storage, host),
+        };
+        let mut events = self.run_effects(storage, host, None);
+        events.extend(done);
+        events
+    }
+
+    fn succeeded(
+        &mut self,
+        now: Now,
+        intent: Intent,
+        chunks: Vec<Bytes>,
+        storage: &mut dyn Storage,
+    ) -> Option<LogEvent> {
+        match intent {
+            Intent::Open => {
+                self.opened = true;
+                if let Some((token, state)) = self.unpersisted.take() {
+                    self.persist(token, state, storage);
+                }
+                return Some(LogEvent::Opened);
             }
-            (Intent::Append { token, barrier, files }, Ok(_)) => self.written(now, token, barrier, files, storage),
-            (Intent::Append { token, .. }, Err(error)) => self.failed(now, &[token], &error),
-            (Intent::Sync { tokens, .. }, Ok(_)) => self.synced(now, &tokens, storage),
-            (Intent::Sync { tokens, .. }, Err(_)) if planted::has(Bug::IgnoreFailedSync) => {
-                self.synced(now, &tokens, storage)
+            Intent::Append { token, barrier, files } => self.written(now, token, barrier, files, storage),
+            Intent::Sync { tokens, .. } => self.synced(now, &tokens, storage),
+            Intent::Truncate { token, file } => {
+                self.dirty.insert(file);
+                self.held(now, &[token]);
             }
-            (Intent::Sync { tokens, .. }, Err(error)) => self.failed(now, &tokens, &error),
-            (Intent::Checkpoint { op, files }, Ok(_)) => {
+            Intent::Persist(token) => {
+                self.persisting -= 1;
+                self.held(now, &[token]);
+            }
+            Intent::Checkpoint { op, files } => {
                 self.checkpointing = false;
+                self.bodies_before_rotation = 0;
                 self.forget_synced(op, &files);
                 self.close_retired(op, storage);
                 self.rotate_when_due(storage);
-                vec![LogEvent::Checkpointed(op)]
+                return Some(LogEvent::Checkpointed(op));
             }
-            // The journal that the checkpoint would have replaced is still whole, but its disk is not to be trusted.
-            (Intent::Checkpoint { .. } | Intent::Rotate | Intent::Finish, Err(error)) => {
-                self.checkpointing = false;
-                self.failed(now, &[], &error)
+            Intent::Read(id) => {
+                return Some(LogEvent::Read { id, result: Ok(chunks) });
             }
-            (Intent::Read(id), result) => vec![LogEvent::Read { id, result }],
-            (Intent::Open, Ok(_)) => vec![LogEvent::Opened],
-            (Intent::Rotate | Intent::Background, Ok(_)) => Vec::new(),
-            (Intent::Background, Err(error)) => vec![LogEvent::BackgroundFailed(error)],
-            (Intent::Finish, Ok(_)) => vec![LogEvent::Finished],
+            Intent::Rotate | Intent::Background => {}
+            Intent::Finish => return Some(LogEvent::Finished),
+            Intent::Write(files) => {
+                self.dirty.extend(files);
+                return Some(LogEvent::Written);
+            }
+            Intent::RotateForInstall { at, state } => self.checkpoint_installed(at, state, storage),
+            Intent::Install { at, files } => {
+                self.bodies_before_rotation = 0;
+                self.forget_synced(at.op, &files);
+                self.close_retired(at.op, storage);
+                return Some(LogEvent::Installed(at));
+            }
         }
+        None
     }
 
-    fn written(
+    fn checkpoint_installed(&mut self, at: LogEnd, state: Vec<u8>, storage: &mut dyn Storage) {
+        let files = self.unsynced_files();
+        let mut job = vec![iggy_storage::Step::Sync(files.clone())];
+        job.extend(
+            self.journal
+                .checkpoint(checkpoint_at(at), Bytes::from(state), &mut self.numbers),
+        );
+        self.submit(storage, Lane::Background, Intent::Install { at, files }, job);
+    }
+
+    fn failed(
         &mut self,
         now: Now,
-        token: IoToken,
-        barrier: Barrier,
-        files: Vec<FileId>,
+        intent: Intent,
+        error: StorageError,
         storage: &mut dyn Storage,
+        host: &mut dyn Host,
     ) -> Vec<LogEvent> {
+        match intent {
+            Intent::Open => {
+                // Whatever is proposed all the same must not commit, nor become part of a checkpoint.
+                self.replica.fence(&mut self.effects);
+                self.effects.clear();
+                return vec![LogEvent::OpenFailed(error)];
+            }
+            Intent::Read(id) => return vec![LogEvent::Read { id, result: Err(error) }],
+            Intent::Background => return vec![LogEvent::BackgroundFailed(error)],
+            Intent::Sync { tokens, .. } if planted::has(Bug::IgnoreFailedSync) => {
+                self.synced(now, &tokens, storage);
+                return self.run_effects(storage, host, None);
+            }
+            Intent::Append { token, .. } | Intent::Truncate { token, .. } | Intent::Persist(token) => {
+                self.replica.step(now, Input::IoDone(token, false), &mut self.effects);
+            }
+            Intent::Sync { tokens, .. } => {
+                for token in tokens {
+                    self.replica.step(now, Input::IoDone(token, false), &mut self.effects);
+                }
+            }
+            // The journal that the checkpoint would have replaced is still whole, but its disk is not to be trusted.
+            Intent::Checkpoint { .. }
+            | Intent::Rotate
+            | Intent::Finish
+            | Intent::Write(_)
+            | Intent::RotateForInstall { .. }
+            | Intent::Install { .. } => self.checkpointing = false,
+        }
+        self.replica.fence(&mut self.effects);
+        self.run_effects(storage, host, Some(&error))
+    }
+
+    fn written(&mut self, now: Now, token: IoToken, barrier: Barrier, files: Vec<FileId>, storage: &mut dyn Storage) {
         self.dirty.extend(files);
         match barrier {
             Barrier::Sync if planted::has(Bug::AckBeforeSync) => self.held(now, &[token]),
@@ -295,7 +534,6 @@ impl GroupLog {
             Barrier::Sync => {
                 self.unsynced.push(token);
                 self.sync(storage);
-                Vec::new()
             }
         }
     }
@@ -312,39 +550,17 @@ impl GroupLog {
         self.submit(storage, Lane::Sync, Intent::Sync { tokens, files }, job);
     }
 
-    fn synced(&mut self, now: Now, tokens: &[IoToken], storage: &mut dyn Storage) -> Vec<LogEvent> {
+    fn synced(&mut self, now: Now, tokens: &[IoToken], storage: &mut dyn Storage) {
         self.syncing = false;
-        let events = self.held(now, tokens);
+        self.held(now, tokens);
         self.sync(storage);
         self.close_retired(self.journal.superblock().checkpoint.op, storage);
-        events
     }
 
-    fn held(&mut self, now: Now, tokens: &[IoToken]) -> Vec<LogEvent> {
+    fn held(&mut self, now: Now, tokens: &[IoToken]) {
         for token in tokens {
             self.replica.step(now, Input::IoDone(*token, true), &mut self.effects);
         }
-        // One commit event is enough: the newest covers those before it.
-        let newest = self.effects.drain(..).rev().find_map(|effect| match effect {
-            Effect::Commit { op } => Some(op),
-            _ => None,
-        });
-        newest.map(LogEvent::Committed).into_iter().collect()
-    }
-
-    fn failed(&mut self, now: Now, tokens: &[IoToken], cause: &StorageError) -> Vec<LogEvent> {
-        for token in tokens {
-            self.replica.step(now, Input::IoDone(*token, false), &mut self.effects);
-        }
-        self.replica.fence(&mut self.effects);
-        let fenced = self.effects.drain(..).find_map(|effect| match effect {
-            Effect::Fence(reason) => Some(LogEvent::Fenced {
-                reason,
-                cause: cause.clone(),
-            }),
-            _ => None,
-        });
-        fenced.into_iter().collect()
     }
 
     /// Asks for a checkpoint that covers everything applied now.
@@ -363,7 +579,7 @@ impl GroupLog {
         if !due || self.rotated_at.is_some() || self.checkpointing || self.replica.fenced().is_some() {
             return;
         }
-        self.bodies_since_checkpoint = 0;
+        self.bodies_before_rotation = std::mem::take(&mut self.bodies_since_checkpoint);
         self.wanted = false;
         let left = self.journal.files().active;
         self.retire(left);
@@ -444,7 +660,7 @@ impl GroupLog {
 
     /// Whether nothing is in flight that [`finish`](Self::finish) would have to wait for.
     pub fn is_quiet(&self) -> bool {
-        self.replica.in_flight() == 0 && !self.checkpointing && !self.syncing
+        self.replica.in_flight() == 0 && !self.checkpointing && !self.syncing && self.persisting == 0
     }
 
     /// Ends the log in order: syncs everything, takes `state` as the checkpoint and marks the directory clean. Call it
@@ -461,6 +677,11 @@ impl GroupLog {
         job.extend(self.journal.mark(boot, true));
         // Behind everything on the append lane, a rotation included.
         self.submit(storage, Lane::Append, Intent::Finish, job);
+    }
+
+    /// Durable state of the replica, as last submitted.
+    pub fn durable_state(&self) -> &VsrState {
+        &self.journal.superblock().state
     }
 
     /// Steps that close the journal's files.

@@ -3,15 +3,17 @@
 //! Requests, orders and the end of disk jobs come in; replies and news go out through [`Shard::outputs`]. Nothing here
 //! knows threads, sockets or a clock: whoever runs the shard brings the time.
 
+mod replicas;
 mod waits;
 
 pub use waits::{Watch, WatchTarget};
 
 use crate::controller::Order;
-use crate::metadata_group::{MetadataError, MetadataGroup, MetadataNotice};
+use crate::metadata_group::{MetadataConfig, MetadataError, MetadataGroup, MetadataNotice};
 use crate::partition_group::{Notice, PartitionConfig, PartitionGroup, directory};
 use crate::request::{Origin, PartitionRequest, Reply, Ticket};
-use iggy_consensus::Now;
+use iggy_consensus::message::Message;
+use iggy_consensus::{GroupId, Now};
 use iggy_journal::Loss;
 use iggy_journal::planted::{self, Bug};
 use iggy_metadata::model::topic::History;
@@ -20,7 +22,8 @@ use iggy_partition::recovery::RecoverError;
 use iggy_protocol::error_code::ErrorCode;
 use iggy_storage::image::Image;
 use iggy_storage::{Completion, IoToken, Job, LaneId, Step, Storage};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use waits::{Wait, Waits};
 
 /// Jobs of the shard itself, which nobody waits for.
@@ -64,6 +67,22 @@ pub enum Output {
         /// Times this has happened to it.
         losses: u64,
     },
+    /// A message for another node.
+    Send {
+        /// Node.
+        to: u8,
+        /// Message.
+        message: Message,
+    },
+    /// A partition is led here from now on, or no longer.
+    Role {
+        /// Partition.
+        key: PartitionKey,
+        /// Whether it is.
+        leads: bool,
+        /// View of its group.
+        view: u32,
+    },
     /// Something an operator should see.
     Event(PartitionEvent),
     /// Every group has stopped.
@@ -88,12 +107,15 @@ pub struct Shard<S> {
     metadata: Option<MetadataGroup>,
     partitions: BTreeMap<u32, PartitionGroup>,
     slots: BTreeMap<PartitionKey, u32>,
+    groups: BTreeMap<GroupId, u32>,
     /// Partitions that could not be opened.
     refused: BTreeMap<PartitionKey, ErrorCode>,
     next_slot: u32,
     waits: Waits,
     /// Partitions with requests that wait for a write in flight or for bytes from disk.
     holding: BTreeSet<u32>,
+    /// When replicas want to be stepped; slot 0 is the metadata.
+    replica_deadlines: BinaryHeap<Reverse<(u64, u32)>>,
     /// Partitions with reads that wait for room, in the order in which they came.
     waiting_reads: VecDeque<u32>,
     read_bytes: u64,
@@ -117,6 +139,8 @@ impl<S: Storage> Shard<S> {
             metadata: None,
             partitions: BTreeMap::new(),
             slots: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            replica_deadlines: BinaryHeap::new(),
             refused: BTreeMap::new(),
             next_slot: 0,
             waits: Waits::default(),
@@ -133,17 +157,35 @@ impl<S: Storage> Shard<S> {
         }
     }
 
-    /// Hosts the metadata group here.
-    pub fn open_metadata(&mut self, pipeline_max: usize, image: &dyn Image) -> Result<(), MetadataError> {
-        let PartitionConfig { cluster, boot, .. } = self.config.partition;
-        self.metadata = Some(MetadataGroup::open(
-            cluster,
-            boot,
-            pipeline_max,
-            image,
-            &mut self.storage,
-        )?);
+    /// Hosts the metadata group here. `created` says that the cluster is being created now, not joined again.
+    pub fn open_metadata(
+        &mut self,
+        now: Now,
+        pipeline_max: usize,
+        created: bool,
+        image: &dyn Image,
+    ) -> Result<(), MetadataError> {
+        let partition = self.config.partition;
+        let config = MetadataConfig {
+            cluster: partition.cluster,
+            boot: partition.boot,
+            replica: partition.replica,
+            replica_count: partition.replica_count,
+            created,
+            consensus: iggy_consensus::ReplicaConfig {
+                pipeline_max,
+                ..partition.consensus
+            },
+        };
+        let group = MetadataGroup::open(config, image, &mut self.storage)?;
+        self.metadata.insert(group).start(now, &mut self.storage);
+        self.collect_metadata();
         Ok(())
+    }
+
+    /// The storage, for whoever runs it.
+    pub fn storage_mut(&mut self) -> &mut S {
+        &mut self.storage
     }
 
     /// The metadata group, where it is hosted.
@@ -167,9 +209,10 @@ impl<S: Storage> Shard<S> {
     }
 
     /// Proposes a metadata change.
+    #[allow(clippy::needless_pass_by_value)] // A change belongs to whoever orders it.
     pub fn change(&mut self, now: Now, ticket: Ticket, request: RequestKey, change: Change) {
         if let Some(metadata) = &mut self.metadata {
-            metadata.propose(now, ticket, request, change, &mut self.storage);
+            metadata.propose(now, ticket, request, &change, &mut self.storage);
         }
         self.collect_metadata();
     }
@@ -212,8 +255,9 @@ impl<S: Storage> Shard<S> {
                 key,
                 settings,
                 history,
+                created,
                 counters,
-            } => self.open(key, settings, history, counters, image),
+            } => self.open(now, key, settings, history, created, counters, image),
             Order::Delete { key } => self.delete(&key),
             Order::BeginHistory { key, history } => {
                 if let Some(group) = self.group_mut(&key) {
@@ -245,11 +289,14 @@ impl<S: Storage> Shard<S> {
         self.slots.get(key).and_then(|slot| self.partitions.get_mut(slot))
     }
 
+    #[allow(clippy::too_many_arguments)] // The parts of an order.
     fn open(
         &mut self,
+        now: Now,
         key: PartitionKey,
         settings: iggy_partition::Settings,
         history: History,
+        created: bool,
         counters: std::sync::Arc<crate::counters::PartitionCounters>,
         image: &dyn Image,
     ) {
@@ -259,13 +306,25 @@ impl<S: Storage> Shard<S> {
         self.next_slot += 1;
         let slot = self.next_slot;
         let config = self.config.partition;
-        match PartitionGroup::open(key, slot, settings, history, config, image, counters, &mut self.storage) {
+        let opened = PartitionGroup::open(
+            key,
+            slot,
+            settings,
+            history,
+            created,
+            config,
+            image,
+            counters,
+            &mut self.storage,
+        );
+        match opened {
             Ok((group, loss)) => {
                 if let Some(losses) = group.unknown_losses() {
                     self.outputs.push(Output::HistoryLost { key, losses });
                 }
                 self.partitions.insert(slot, group);
                 self.slots.insert(key, slot);
+                self.start(now, slot);
                 if let Some(loss) = loss {
                     self.outputs.push(Output::Event(PartitionEvent::Lost(key, loss)));
                 }
@@ -285,6 +344,7 @@ impl<S: Storage> Shard<S> {
             && let Some(mut group) = self.partitions.remove(&slot)
         {
             group.abandon();
+            self.groups.remove(&group.replica().group());
             self.tails_bytes -= group.count_tail().0;
             let mut notices = Vec::new();
             group.take_notices(&mut notices);
@@ -488,6 +548,10 @@ impl<S: Storage> Shard<S> {
                 self.stopped_groups += 1;
                 return self.say_when_stopped();
             }
+            Notice::Send { to, message } => Output::Send { to, message },
+            Notice::Role { leads, view } => Output::Role { key, leads, view },
+            Notice::HistoryLost(losses) => Output::HistoryLost { key, losses },
+            Notice::Deadline(deadline) => return self.replica_deadlines.push(Reverse((deadline, slot))),
         };
         self.outputs.push(output);
     }
@@ -515,11 +579,14 @@ impl<S: Storage> Shard<S> {
             metadata.take_notices(&mut notices);
         }
         for notice in notices {
-            if matches!(notice, MetadataNotice::Stopped) {
-                self.stopped_groups += 1;
-                self.say_when_stopped();
-            } else {
-                self.outputs.push(Output::Metadata(notice));
+            match notice {
+                MetadataNotice::Stopped => {
+                    self.stopped_groups += 1;
+                    self.say_when_stopped();
+                }
+                MetadataNotice::Send { to, message } => self.outputs.push(Output::Send { to, message }),
+                MetadataNotice::Deadline(deadline) => self.replica_deadlines.push(Reverse((deadline, 0))),
+                other => self.outputs.push(Output::Metadata(other)),
             }
         }
     }

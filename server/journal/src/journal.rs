@@ -1,12 +1,12 @@
 //! The writing side: which steps put a prepare, a checkpoint or a superblock on disk.
 
 use crate::planted::{self, Bug};
-use crate::record::{BodyLocation, encode};
+use crate::record::{BodyLocation, encode, encode_rewind};
 use crate::recover::store_again;
 use crate::superblock::{BootId, Checkpoint, SUPERBLOCK_LEN, Superblock};
 use crate::{checkpoint_path, journal_path, superblock_path};
 use bytes::Bytes;
-use iggy_consensus::{Prepare, VsrState};
+use iggy_consensus::{LogEnd, Prepare, VsrState};
 use iggy_storage::{FileId, Job, Step};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -116,10 +116,22 @@ impl Journal {
         }
     }
 
+    /// Records that the log ends at `to`, whatever was appended after it. It must be synced before anything it voids is
+    /// overwritten elsewhere.
+    pub fn rewind(&mut self, to: LogEnd) -> Step {
+        let piece = encode_rewind(to, self.generation);
+        let offset = self.length;
+        self.length += piece.len() as u64;
+        Step::Write {
+            file: self.files.active,
+            offset,
+            pieces: vec![piece],
+        }
+    }
+
     /// Starts a new generation for everything appended from now on; part of taking a checkpoint, which is over when
-    /// [`checkpoint`](Self::checkpoint) was called. The file it leaves must be synced before the checkpoint counts.
+    /// [`checkpoint`](Self::checkpoint) was called, or begun again for the state of another replica. The file it leaves must be synced before the checkpoint counts.
     pub fn rotate(&mut self, numbers: &mut FileNumbers) -> Job {
-        debug_assert!(self.rotated_to.is_none(), "one checkpoint at a time");
         self.generation += 1;
         self.length = 0;
         self.files.active = numbers.take();

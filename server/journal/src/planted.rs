@@ -42,10 +42,12 @@ pub enum Bug {
     CutAgain,
     /// Reads go beyond what is written.
     ReadUnwritten,
+    /// What a member of a group cannot vouch for is not written down before its traces are cut.
+    ForgetSuspicion,
 }
 
 impl Bug {
-    /// All of them.
+    /// Those that show at a group of one.
     pub const ALL: [Self; 19] = [
         Self::AckBeforeSync,
         Self::IgnoreFailedSync,

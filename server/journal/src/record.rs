@@ -4,11 +4,13 @@
 
 use bytes::Bytes;
 use iggy_consensus::prepare::{HEADER_LEN, Prepare, PrepareHeader};
-use iggy_consensus::{self as consensus};
+use iggy_consensus::{self as consensus, LogEnd};
+use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 use zerocopy::little_endian::{U32, U64, U128};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+const REWIND: u8 = 2;
 const MAGIC: [u8; 4] = *b"PREP";
 /// Records start at multiples of this, so that a search after damage finds them.
 pub const ALIGNMENT: usize = 8;
@@ -33,7 +35,7 @@ struct RecordHeader {
     /// XXH3-128 of the rest of this header and the prepare header.
     checksum: U128,
     magic: [u8; 4],
-    /// 0 inline, 1 in a segment.
+    /// 0 inline, 1 in a segment, 2 a rewind.
     kind: u8,
     reserved: [u8; 3],
     generation: U64,
@@ -45,9 +47,40 @@ struct RecordHeader {
 
 const _: () = assert!(size_of::<RecordHeader>() == RECORD_HEADER_LEN);
 
+/// The bytes of a record that says: the log ends at `to`, whatever came after it before.
+pub fn encode_rewind(to: LogEnd, generation: u64) -> Bytes {
+    let mut prepare = PrepareHeader::zeroed();
+    prepare.op = U64::new(to.op);
+    prepare.parent = U128::new(to.checksum);
+    prepare.timestamp = U64::new(to.timestamp);
+    prepare.checksum = U128::new(prepare.compute_checksum());
+    let header = RecordHeader {
+        checksum: U128::new(0),
+        magic: MAGIC,
+        kind: REWIND,
+        reserved: [0; 3],
+        generation: U64::new(generation),
+        segment: U64::new(0),
+        position: U64::new(0),
+        length: U32::new(0),
+        tail: [0; 12],
+    };
+    seal(header, &prepare)
+}
+
+/// Record header and prepare header, with the checksum of both.
+fn seal(mut header: RecordHeader, prepare: &PrepareHeader) -> Bytes {
+    let mut head = Vec::with_capacity(RECORD_HEADER_LEN + HEADER_LEN);
+    head.extend_from_slice(header.as_bytes());
+    head.extend_from_slice(prepare.as_bytes());
+    header.checksum = U128::new(xxh3_128(&head[16..]));
+    head[..16].copy_from_slice(header.checksum.as_bytes());
+    Bytes::from(head)
+}
+
 /// The bytes of a record, as pieces to write one after the other.
 pub fn encode(prepare: &Prepare, location: Option<BodyLocation>, generation: u64) -> Vec<Bytes> {
-    let mut header = RecordHeader {
+    let header = RecordHeader {
         checksum: U128::new(0),
         magic: MAGIC,
         kind: u8::from(location.is_some()),
@@ -58,12 +91,7 @@ pub fn encode(prepare: &Prepare, location: Option<BodyLocation>, generation: u64
         length: prepare.header.body_len,
         tail: [0; 12],
     };
-    let mut head = Vec::with_capacity(RECORD_HEADER_LEN + HEADER_LEN);
-    head.extend_from_slice(header.as_bytes());
-    head.extend_from_slice(prepare.header.as_bytes());
-    header.checksum = U128::new(xxh3_128(&head[16..]));
-    head[..16].copy_from_slice(header.checksum.as_bytes());
-    let mut pieces = vec![Bytes::from(head)];
+    let mut pieces = vec![seal(header, &prepare.header)];
     if location.is_none()
         && let consensus::Body::Inline(body) = &prepare.body
     {
@@ -87,10 +115,12 @@ const fn padded(length: usize) -> usize {
 pub enum Decoded {
     /// An intact record; `length` bytes in the file.
     Intact {
-        header: Box<PrepareHeader>,
+        header: Arc<PrepareHeader>,
         body: super::recover::Body,
         length: usize,
     },
+    /// Everything after this position is void; `length` bytes in the file.
+    Rewind { to: LogEnd, length: usize },
     /// Not an intact record.
     Broken,
 }
@@ -101,6 +131,17 @@ pub fn decode(bytes: &[u8], generation: u64) -> Decoded {
         return Decoded::Broken;
     };
     let length = record.length.get();
+    if record.kind == REWIND {
+        let to = LogEnd {
+            op: prepare.op.get(),
+            checksum: prepare.parent.get(),
+            timestamp: prepare.timestamp.get(),
+        };
+        return Decoded::Rewind {
+            to,
+            length: RECORD_HEADER_LEN + HEADER_LEN,
+        };
+    }
     if record.kind == 1 {
         let location = BodyLocation {
             segment: record.segment.get(),
@@ -108,7 +149,7 @@ pub fn decode(bytes: &[u8], generation: u64) -> Decoded {
             length,
         };
         return Decoded::Intact {
-            header: Box::new(prepare),
+            header: Arc::new(prepare),
             body: super::recover::Body::InSegment(location),
             length: RECORD_HEADER_LEN + HEADER_LEN,
         };
@@ -122,7 +163,7 @@ pub fn decode(bytes: &[u8], generation: u64) -> Decoded {
         return Decoded::Broken;
     }
     Decoded::Intact {
-        header: Box::new(prepare),
+        header: Arc::new(prepare),
         body: super::recover::Body::Inline(Bytes::copy_from_slice(body)),
         length: start + padded(length as usize),
     }
@@ -134,12 +175,12 @@ fn headers(bytes: &[u8], generation: u64) -> Option<(RecordHeader, PrepareHeader
     let prepare = PrepareHeader::read_from_bytes(&head[RECORD_HEADER_LEN..]).ok()?;
     let intact = record.magic == MAGIC
         && record.generation.get() == generation
-        && record.kind <= 1
+        && record.kind <= REWIND
         && record.checksum.get() == xxh3_128(&head[16..])
         && prepare.is_intact()
         && record.length == prepare.body_len
         && (record.kind == 1) == (prepare.batch == 1)
-        && (record.kind == 1 || record.length.get() as usize <= INLINE_LEN_MAX);
+        && (record.kind != 0 || record.length.get() as usize <= INLINE_LEN_MAX);
     intact.then_some((record, prepare))
 }
 

@@ -6,10 +6,11 @@ use crate::record::{BodyLocation, Decoded, decode, find};
 use crate::superblock::{BootId, Superblock};
 use crate::{CHECKPOINT_LEN_MAX, GENERATION_LEN_MAX, checkpoint_path, journal_path, superblock_path};
 use bytes::Bytes;
-use iggy_consensus::{LogEnd, PrepareHeader, VsrState};
+use iggy_consensus::{Ending, LogEnd, PrepareHeader, VsrState};
 use iggy_storage::image::Image;
 use iggy_storage::{FileId, Job, Step};
 use std::io;
+use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Body of a journaled prepare.
@@ -25,7 +26,7 @@ pub enum Body {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Its header.
-    pub header: Box<PrepareHeader>,
+    pub header: Arc<PrepareHeader>,
     /// Its body, or where that is.
     pub body: Body,
 }
@@ -37,6 +38,9 @@ pub struct Policy {
     pub boot: BootId,
     /// Whether some acknowledgement of the group does not wait for stable storage.
     pub volatile: bool,
+    /// Whether nothing of the directory counts but who it belongs to: what the journal names is damaged, and the other
+    /// members of the group have it.
+    pub discard: bool,
 }
 
 /// Writes that may have been acknowledged and are gone, within what the group promised.
@@ -140,28 +144,51 @@ pub fn recover(
         boot: policy.boot,
         clean: false,
     });
-    let checkpoint = read_checkpoint(image, directory, &superblock)?;
+    let members = fresh.replica_count > 1;
+    let mut checkpoint = read_checkpoint(image, directory, &superblock);
+    let mut ending = Ending::Blank;
+    if members && (checkpoint.is_err() || policy.discard) {
+        // Others have what is gone here. Nothing of this directory counts any more but who it belongs to.
+        let newest = list_generations(image, directory, 0)?.into_iter().max().unwrap_or(0);
+        superblock.checkpoint = crate::Checkpoint::default();
+        superblock.generation = newest + 1;
+        ending = Ending::Damaged;
+        checkpoint = Ok(None);
+    }
+    let checkpoint = checkpoint?;
     let generations = list_generations(image, directory, superblock.generation)?;
     let scan = Scan::run(image, directory, &superblock, &generations, verify)?;
 
     let rebooted = superblock.boot != policy.boot;
+    let forgotten = rebooted && policy.volatile && !superblock.clean && !is_fresh;
     let loss = match scan.damage {
         // The same boot still has every byte that was written, so a hole is damage, whatever was promised.
-        Some(damage) if !(rebooted && policy.volatile) => return Err(damage),
+        Some(damage) if !(rebooted && policy.volatile || members) => return Err(damage),
         Some(RecoverError::Damage { op, proved_op, .. }) => Some(Loss {
             from_op: op,
             proved_op: Some(proved_op),
         }),
         Some(other) => return Err(other),
-        None if rebooted && policy.volatile && !superblock.clean && !is_fresh => Some(Loss {
+        None if forgotten => Some(Loss {
             from_op: scan.end.op + 1,
             proved_op: None,
         }),
         None => None,
     };
-    if loss.is_some() && !planted::has(Bug::SilentLoss) {
+    if members {
+        // The group decides together what is lost; this replica only says what it cannot vouch for.
+        let found = match &loss {
+            _ if forgotten => Ending::Volatile,
+            Some(_) => Ending::Damaged,
+            None if scan.trailing => Ending::Torn,
+            None => Ending::Blank,
+        };
+        ending = ending.max(found).max(superblock.state.ending);
+    } else if loss.is_some() && !planted::has(Bug::SilentLoss) {
         superblock.state.history += 1;
     }
+    let suspect = members && ending != superblock.state.ending && !planted::has(Bug::ForgetSuspicion);
+    superblock.state.ending = ending;
 
     let active = scan.generation;
     let mut open = vec![Step::CreateDirectory(directory.to_owned())];
@@ -192,6 +219,14 @@ pub fn recover(
     let replaced = leftovers(image, directory, &superblock)?;
     let (mut journal, steps) = Journal::open(directory, superblock, active, length, numbers);
     open.extend(steps);
+    if suspect {
+        // Before the bytes that gave rise to it are cut.
+        if !is_fresh {
+            open.extend(journal.store_superblock_again());
+        }
+        open.extend(parents(directory).map(Step::SyncDirectory));
+        open.extend(journal.persist_state(superblock.state));
+    }
     let path = journal_path(directory, active);
     let file = numbers.take();
     open.push(Step::Open {
@@ -202,7 +237,7 @@ pub fn recover(
     open.push(Step::Truncate { file, length });
     open.extend(store_again(file, 0, length));
     open.extend(parents(directory).map(Step::SyncDirectory));
-    if !is_fresh {
+    if !is_fresh && !suspect {
         // The copy that was read may be on no disk yet, and marking overwrites the one before it.
         open.extend(journal.store_superblock_again());
     }
@@ -333,6 +368,13 @@ fn list_generations(image: &dyn Image, directory: &str, from: u64) -> Result<Vec
     Ok(numbers.filter(|generation| *generation >= from).collect())
 }
 
+/// A record and where it lies.
+struct Found {
+    record: Record,
+    generation: u64,
+    position: u64,
+}
+
 struct Scan {
     records: Vec<Record>,
     end: LogEnd,
@@ -340,6 +382,8 @@ struct Scan {
     generation: u64,
     length: u64,
     damage: Option<RecoverError>,
+    /// Whether bytes follow what is kept.
+    trailing: bool,
 }
 
 impl Scan {
@@ -350,84 +394,156 @@ impl Scan {
         generations: &[u64],
         verify: &mut dyn FnMut(&PrepareHeader, &BodyLocation) -> io::Result<bool>,
     ) -> Result<Self, RecoverError> {
-        let checkpoint = superblock.checkpoint;
+        let at_checkpoint = LogEnd {
+            op: superblock.checkpoint.op,
+            checksum: superblock.checkpoint.prepare_checksum,
+            timestamp: superblock.checkpoint.timestamp,
+        };
+        let mut chain = Chain {
+            base: None,
+            found: Vec::new(),
+            checkpoint: at_checkpoint,
+        };
         let mut scan = Self {
             records: Vec::new(),
-            end: LogEnd {
-                op: checkpoint.op,
-                checksum: checkpoint.prepare_checksum,
-                timestamp: checkpoint.timestamp,
-            },
+            end: at_checkpoint,
             generation: superblock.generation,
             length: 0,
             damage: None,
+            trailing: false,
         };
-        let mut broken: Option<(String, u64)> = None;
+        // Bytes after the break, by generation.
+        let mut rest: Vec<(u64, usize, Vec<u8>)> = Vec::new();
         for generation in generations {
             let path = journal_path(directory, *generation);
             let bytes = at(&path, image.read_all(&path, GENERATION_LEN_MAX))?.unwrap_or_default();
             let mut from = 0;
-            if broken.is_none() {
+            if rest.is_empty() {
                 scan.generation = *generation;
-                from = scan.take_prefix(&bytes, *generation, &path, verify)?;
+                from = chain.take_prefix(&bytes, *generation);
                 scan.length = from as u64;
                 if from >= bytes.len() {
                     continue;
                 }
-                broken = Some((path, from as u64));
             }
-            if let Some((path, offset)) = &broken
-                && let Some(proved_op) = proof_beyond(&bytes, from, *generation, scan.end.op + 1)
-            {
-                let op = scan.end.op + 1;
-                scan.damage = Some(RecoverError::Damage {
-                    path: path.clone(),
-                    offset: *offset,
-                    op,
-                    proved_op,
-                });
-                break;
-            }
+            rest.push((*generation, from, bytes));
         }
+        scan.trailing = !rest.is_empty();
+        scan.keep(directory, chain, &rest, verify)?;
         Ok(scan)
     }
 
-    /// Takes intact records that continue the chain; returns where they end.
-    fn take_prefix(
+    /// Takes what of the chain follows the checkpoint and has its batches.
+    fn keep(
         &mut self,
-        bytes: &[u8],
-        generation: u64,
-        path: &str,
+        directory: &str,
+        chain: Chain,
+        rest: &[(u64, usize, Vec<u8>)],
         verify: &mut dyn FnMut(&PrepareHeader, &BodyLocation) -> io::Result<bool>,
-    ) -> Result<usize, RecoverError> {
+    ) -> Result<(), RecoverError> {
+        let checkpoint = chain.checkpoint;
+        let mut proved = None;
+        let mut broken = rest.first().map(|(generation, from, _)| (*generation, *from as u64));
+        let mut whole = true;
+        // Nothing before the checkpoint is needed.
+        for Found {
+            record,
+            generation,
+            position,
+        } in chain.found
+        {
+            let header = &record.header;
+            if header.op.get() <= checkpoint.op {
+                continue;
+            }
+            let path = journal_path(directory, generation);
+            let intact = whole && header.parent.get() == self.end.checksum && header.op.get() == self.end.op + 1;
+            let intact = intact
+                && match &record.body {
+                    Body::InSegment(location) if !planted::has(Bug::SkipBatchCheck) => {
+                        at(&path, verify(header, location))?
+                    }
+                    _ => true,
+                };
+            if intact {
+                self.end = header.end();
+                self.records.push(record);
+                continue;
+            }
+            if whole {
+                whole = false;
+                self.trailing = true;
+                (self.generation, self.length) = (generation, position);
+                broken = Some((generation, position));
+            }
+            if header.commit.get() > self.end.op {
+                proved = proved.max(Some(header.commit.get()));
+            }
+        }
+        for (generation, from, bytes) in rest {
+            proved = proved.max(proof_beyond(bytes, *from, *generation, self.end.op + 1));
+        }
+        if let (Some(proved_op), Some((generation, offset))) = (proved, broken) {
+            self.damage = Some(RecoverError::Damage {
+                path: journal_path(directory, generation),
+                offset,
+                op: self.end.op + 1,
+                proved_op,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Records as they follow one another. A rewind takes back those after a position.
+struct Chain {
+    /// Position before the first record, once a rewind has named it.
+    base: Option<LogEnd>,
+    found: Vec<Found>,
+    checkpoint: LogEnd,
+}
+
+impl Chain {
+    /// Takes intact records that continue the chain; returns where they end.
+    fn take_prefix(&mut self, bytes: &[u8], generation: u64) -> usize {
         let mut position = 0;
         while position < bytes.len() {
-            let Decoded::Intact { header, body, length } = decode(&bytes[position..], generation) else {
-                break;
+            let length = match decode(&bytes[position..], generation) {
+                Decoded::Intact { header, body, length } if self.follows(&header) => {
+                    self.found.push(Found {
+                        record: Record { header, body },
+                        generation,
+                        position: position as u64,
+                    });
+                    length
+                }
+                Decoded::Rewind { to, length } => {
+                    let kept = self
+                        .found
+                        .partition_point(|found| found.record.header.op.get() <= to.op);
+                    self.found.truncate(kept);
+                    if kept == 0 {
+                        self.base = Some(to);
+                    }
+                    length
+                }
+                Decoded::Intact { .. } | Decoded::Broken => break,
             };
-            let op = header.op.get();
-            // The generation that was left by an unfinished checkpoint starts before the checkpoint that counts.
-            if op > self.end.op {
-                if op != self.end.op + 1 || header.parent.get() != self.end.checksum {
-                    break;
-                }
-                if let Body::InSegment(location) = &body
-                    && !planted::has(Bug::SkipBatchCheck)
-                    && !at(path, verify(&header, location))?
-                {
-                    break;
-                }
-                self.end = LogEnd {
-                    op,
-                    checksum: header.checksum.get(),
-                    timestamp: header.timestamp.get(),
-                };
-                self.records.push(Record { header, body });
-            }
             position += length;
         }
         // Padding that a tear cut off comes back as zeros: the next record must start aligned.
-        Ok(position)
+        position
+    }
+
+    fn follows(&self, header: &PrepareHeader) -> bool {
+        let before = self.found.last().map(|found| found.record.header.end()).or(self.base);
+        let before = match before {
+            Some(before) => before,
+            // The generation that was left by an unfinished checkpoint starts before the checkpoint that counts.
+            None if header.op.get() <= self.checkpoint.op => return true,
+            None => self.checkpoint,
+        };
+        header.op.get() == before.op + 1 && header.parent.get() == before.checksum
     }
 }
 
@@ -445,6 +561,7 @@ fn proof_beyond(bytes: &[u8], from: usize, generation: u64, op: u64) -> Option<u
                 }
                 at + length
             }
+            Decoded::Rewind { length, .. } => at + length,
             Decoded::Broken => at + crate::record::ALIGNMENT,
         };
     }

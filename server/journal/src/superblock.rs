@@ -1,6 +1,6 @@
 //! The superblock: who a group on this disk is, how far it is checkpointed, and whether it stopped in order.
 
-use iggy_consensus::{GroupId, VsrState};
+use iggy_consensus::{Ending, GroupId, VsrState};
 use xxhash_rust::xxh3::xxh3_128;
 use zerocopy::little_endian::{U32, U64, U128};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -53,7 +53,7 @@ struct Layout {
     replica: u8,
     replica_count: u8,
     clean: u8,
-    reserved: u8,
+    ending: u8,
     sequence: U64,
     cluster: U128,
     namespace: U64,
@@ -81,6 +81,7 @@ impl Superblock {
         layout.replica = self.state.replica;
         layout.replica_count = self.state.replica_count;
         layout.clean = u8::from(self.clean);
+        layout.ending = self.state.ending.code();
         layout.sequence = U64::new(self.sequence);
         layout.cluster = U128::new(self.state.cluster);
         layout.namespace = U64::new(self.state.group.namespace);
@@ -109,7 +110,8 @@ impl Superblock {
             namespace: layout.namespace.get(),
             incarnation: layout.incarnation.get(),
         };
-        intact.then(|| Self {
+        let ending = Ending::from_code(layout.ending).filter(|_| intact)?;
+        Some(Self {
             sequence: layout.sequence.get(),
             state: VsrState {
                 cluster: layout.cluster.get(),
@@ -119,6 +121,7 @@ impl Superblock {
                 view: layout.view.get(),
                 log_view: layout.log_view.get(),
                 history: layout.history.get(),
+                ending,
             },
             checkpoint: Checkpoint {
                 op: layout.checkpoint_op.get(),

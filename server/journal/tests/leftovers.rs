@@ -23,6 +23,7 @@ impl Group {
         let policy = Policy {
             boot: 1,
             volatile: false,
+            discard: false,
         };
         let fresh = VsrState::new(9, GroupId::METADATA, 0, 1);
         let mut numbers = FileNumbers::new(0);

@@ -12,14 +12,17 @@ const DIRECTORY: &str = "groups/g";
 const PERSISTED: Policy = Policy {
     boot: 1,
     volatile: false,
+    discard: false,
 };
 const REBOOTED: Policy = Policy {
     boot: 2,
     volatile: false,
+    discard: false,
 };
 const REBOOTED_VOLATILE: Policy = Policy {
     boot: 2,
     volatile: true,
+    discard: false,
 };
 
 fn state() -> VsrState {

@@ -327,6 +327,8 @@ impl ShardRunner {
                 Output::HistoryLost { key, losses } => begin_history(Arc::clone(&self.node), key, losses),
                 Output::Event(event) => report(&event),
                 Output::Stopped => self.stopped = true,
+                // Groups of one have nobody to talk to, and are led here from the start.
+                Output::Send { .. } | Output::Role { .. } => {}
             }
         }
         self.outputs = outputs;
@@ -353,7 +355,9 @@ impl ShardRunner {
                 if let Outcome::Refused(code) = applied.receipt.outcome {
                     self.node.metrics.refusals(code.name()).inc();
                 }
-                answer(self, ticket, Ok(applied.receipt));
+                if let Some(ticket) = ticket {
+                    answer(self, ticket, Ok(applied.receipt));
+                }
             }
             MetadataNotice::Refused { ticket, refusal } => {
                 tracing::debug!(%refusal, "a metadata change was not taken");
@@ -367,7 +371,16 @@ impl ShardRunner {
                 tracing::warn!(%error, "work of the metadata group failed that nobody waits for");
             }
             MetadataNotice::OpenFailed(error) => tracing::error!(%error, "the metadata directory cannot be used"),
-            MetadataNotice::Stopped => {}
+            MetadataNotice::Unreadable(error) => {
+                tracing::error!(%error, "the metadata log holds a change that this release cannot apply");
+            }
+            // Groups of one talk to nobody, never change their leader and lose nothing they do not report themselves.
+            MetadataNotice::Stopped
+            | MetadataNotice::Send { .. }
+            | MetadataNotice::Role { .. }
+            | MetadataNotice::Replaced
+            | MetadataNotice::HistoryLost(_)
+            | MetadataNotice::Deadline(_) => {}
         }
     }
 

@@ -11,7 +11,7 @@ use crate::shard::{ShardHandle, ShardInbox, ShardMessage, ShardRunner};
 use crate::{dispatch, housekeeping, logging, metrics, tls};
 use anyhow::Context;
 use arc_swap::ArcSwap;
-use iggy_consensus::Now;
+use iggy_consensus::{Now, ReplicaConfig};
 use iggy_driver::metadata_group::MetadataNotice;
 use iggy_driver::partition_group::{self, PartitionConfig};
 use iggy_driver::{Order, Output, Shard, ShardConfig, controller};
@@ -95,7 +95,12 @@ fn shard_config(config: &Config, cluster: u128, boot: u128) -> ShardConfig {
         partition: PartitionConfig {
             cluster,
             boot,
-            pipeline_max: config.partition.prepare_queue_depth,
+            replica: 0,
+            replica_count: 1,
+            consensus: ReplicaConfig {
+                pipeline_max: config.partition.prepare_queue_depth,
+                ..ReplicaConfig::default()
+            },
             wal_bytes_max: config.partition.wal_bytes_max,
             tail_bytes_max: TAIL_BYTES_MAX,
             read_bytes_max,
@@ -214,7 +219,14 @@ fn seeds(
 /// Opens the metadata and waits until what was recovered is on disk: before that nothing that follows from it may be
 /// published or removed, because a loss of power could still bring an older state back.
 async fn open_metadata(seed: &mut Seed, config: &Config, image: &FileImage) -> anyhow::Result<Metadata> {
-    seed.shard.open_metadata(config.metadata.prepare_queue_depth, image)?;
+    let now = Now {
+        monotonic: 0,
+        wall: wall_micros(),
+    };
+    // The only member of its group: nobody else can know more.
+    let created = true;
+    seed.shard
+        .open_metadata(now, config.metadata.prepare_queue_depth, created, image)?;
     let opening = async {
         let mut outputs = Vec::new();
         loop {

@@ -75,6 +75,15 @@ impl Index {
         self.last_timestamp = timestamp;
     }
 
+    /// Takes back what was noted after a position that the index once ended at.
+    pub fn cut(&mut self, size: u64, end_offset: u64, last_timestamp: u64) {
+        let kept = self.entries.partition_point(|entry| entry.position.get() < size);
+        self.entries.truncate(kept);
+        self.size = size;
+        self.end_offset = end_offset;
+        self.last_timestamp = last_timestamp;
+    }
+
     /// Where to start reading for `offset`.
     pub fn position_of(&self, offset: u64) -> u64 {
         self.before(|entry| entry.offset.get() <= offset)

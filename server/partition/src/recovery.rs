@@ -6,10 +6,10 @@
 use crate::Settings;
 use crate::index::Index;
 use crate::operation::PartitionOperation;
-use crate::segments::{Segment, Segments, index_path, log_path};
+use crate::segments::{Mark, Segment, Segments, index_path, log_path};
 use crate::state::{LogPosition, PartitionState, SnapshotError};
 use bytes::BytesMut;
-use iggy_consensus::{PrepareHeader, VsrState};
+use iggy_consensus::{LogEnd, Prepare, PrepareHeader, VsrState};
 use iggy_journal::planted::{self, Bug};
 use iggy_journal::{BodyLocation, FileNumbers, Policy, Record, Recovered, store_again};
 use iggy_protocol::batch::{BatchError, BatchHeader, BatchView};
@@ -30,8 +30,18 @@ const _: () = assert!(MAX_RECORD_BYTES < BATCH_LEN_MAX as usize);
 pub struct RecoveredPartition {
     /// The journal's part; its `records` are applied and gone.
     pub log: Recovered,
-    /// State after every journaled prepare.
+    /// State after every prepare that is known to be committed; in a group of one that is all of them.
     pub state: PartitionState,
+    /// Position the state is applied up to.
+    pub applied: LogEnd,
+    /// Where the log ends at that position.
+    pub applied_end: Option<LogPosition>,
+    /// The prepares after it.
+    pub uncommitted: Vec<Uncommitted>,
+    /// Position before the first prepare that is given to the replica, and the prepares from there to the end.
+    pub base: LogEnd,
+    /// See `base`.
+    pub entries: Vec<Prepare>,
     /// Segments.
     pub segments: Segments,
     /// Steps that repair and open the segments, after those of the journal.
@@ -39,6 +49,17 @@ pub struct RecoveredPartition {
     /// Steps that remove segments which the state has dropped. The journal still names batches in them: they may only go
     /// when a checkpoint has replaced it.
     pub dropped: Job,
+}
+
+/// A prepare that the journal holds and of which nobody knows here whether it is committed.
+#[derive(Clone, Debug)]
+pub struct Uncommitted {
+    /// The prepare.
+    pub prepare: Prepare,
+    /// Where the segments end before it.
+    pub before: Option<Mark>,
+    /// Where they end with it.
+    pub end: Option<LogPosition>,
 }
 
 /// Why a partition cannot be used. Its directory is left as it is.
@@ -119,13 +140,37 @@ pub enum RecoverError {
     },
 }
 
-/// Reads the directory of a partition.
+/// Reads the directory of a partition. A member of a group whose directory is damaged starts with an empty log, and knows
+/// that it may have held more; the others have it. `retain_bytes` bounds the bodies of committed prepares that are read.
 pub fn recover(
     image: &dyn Image,
     directory: &str,
     fresh: VsrState,
     policy: Policy,
     settings: &Settings,
+    retain_bytes: u64,
+    numbers: &mut FileNumbers,
+) -> Result<RecoveredPartition, RecoverError> {
+    let found = recover_whole(image, directory, fresh, policy, settings, retain_bytes, numbers);
+    match found {
+        Err(error) if fresh.replica_count > 1 && !matches!(error, RecoverError::Journal(_)) => {
+            let policy = Policy {
+                discard: true,
+                ..policy
+            };
+            recover_whole(image, directory, fresh, policy, settings, retain_bytes, numbers)
+        }
+        found => found,
+    }
+}
+
+fn recover_whole(
+    image: &dyn Image,
+    directory: &str,
+    fresh: VsrState,
+    policy: Policy,
+    settings: &Settings,
+    retain_bytes: u64,
     numbers: &mut FileNumbers,
 ) -> Result<RecoveredPartition, RecoverError> {
     let mut verify = |header: &PrepareHeader, location: &BodyLocation| is_intact(image, directory, header, location);
@@ -137,20 +182,58 @@ pub fn recover(
         })?,
         None => (PartitionState::default(), None),
     };
+    let checkpoint = log.journal.superblock().checkpoint;
+    let mut applied = LogEnd {
+        op: checkpoint.op,
+        checksum: checkpoint.prepare_checksum,
+        timestamp: checkpoint.timestamp,
+    };
     let dropped_for_good = state.log_start;
+    let records = std::mem::take(&mut log.records);
+    let committed = if fresh.replica_count == 1 {
+        log.end.op
+    } else {
+        let known = records.iter().map(|record| record.header.commit.get()).max();
+        known.unwrap_or(0).clamp(applied.op, log.end.op)
+    };
     let mut journaled: BTreeMap<u64, Range<u64>> = BTreeMap::new();
-    for record in log.records.drain(..) {
-        replay(image, directory, &record, &mut state, &mut end)?;
+    let mut last_end = end;
+    for record in &records {
+        if record.header.op.get() <= committed {
+            replay(image, directory, record, &mut state, &mut end)?;
+            applied = record.header.end();
+        }
         if let iggy_journal::Body::InSegment(location) = &record.body {
             let end = location.position + u64::from(location.length);
             journaled.entry(location.segment).or_insert(location.position..end).end = end;
+            last_end = Some(LogPosition {
+                segment: location.segment,
+                size: end,
+            });
         }
     }
-    let (found, mut open) = find_segments(image, directory, end)?;
+    let (found, mut open) = find_segments(image, directory, end, last_end)?;
     check_complete(directory, &found, dropped_for_good)?;
-    let (mut segments, steps) = Segments::new(directory, found, settings, numbers);
-    open.extend(steps);
-    if let (Some(file), Some(end)) = (segments.active_file(), end) {
+    let mut segments = Segments::new(directory, found, settings);
+    let mut uncommitted = Vec::new();
+    let (base, entries) = load(image, directory, &records, applied, retain_bytes, &checkpoint)?;
+    for record in records.iter().filter(|record| record.header.op.get() > committed) {
+        let before = segments.mark();
+        let prepare = entries
+            .iter()
+            .find(|entry| entry.header.checksum == record.header.checksum)
+            .cloned();
+        if let (iggy_journal::Body::InSegment(location), Some(iggy_consensus::Body::Batch { header, .. })) =
+            (&record.body, prepare.as_ref().map(|prepare| &prepare.body))
+            && let Ok(header) = BatchHeader::view(header)
+        {
+            segments.found(*location, header);
+        }
+        let end = segments.end().map(|(segment, size)| LogPosition { segment, size });
+        uncommitted.extend(prepare.map(|prepare| Uncommitted { prepare, before, end }));
+    }
+    open.extend(segments.open_last(numbers));
+    if let (Some(file), Some(end)) = (segments.active_file(), last_end) {
         open.extend([Step::Truncate { file, length: end.size }, Step::Sync(vec![file])]);
     }
     // Since the checkpoint nobody may have synced them, sealed or not, and from now on they count as stored.
@@ -174,10 +257,64 @@ pub fn recover(
     Ok(RecoveredPartition {
         log,
         state,
+        applied,
+        applied_end: end,
+        uncommitted,
+        base,
+        entries,
         segments,
         open,
         dropped,
     })
+}
+
+/// The newest prepares with their bodies: all after `applied`, and before it as many as fit `retain_bytes`. A group of
+/// one has nobody to give them to.
+fn load(
+    image: &dyn Image,
+    directory: &str,
+    records: &[Record],
+    applied: LogEnd,
+    retain_bytes: u64,
+    checkpoint: &iggy_journal::Checkpoint,
+) -> Result<(LogEnd, Vec<Prepare>), RecoverError> {
+    let mut bytes = 0;
+    let mut first = records.len();
+    for (index, record) in records.iter().enumerate().rev() {
+        bytes += u64::from(record.header.body_len.get()) + 256;
+        if record.header.op.get() <= applied.op && bytes > retain_bytes {
+            break;
+        }
+        first = index;
+    }
+    let base = match first.checked_sub(1) {
+        Some(before) => records[before].header.end(),
+        None => LogEnd {
+            op: checkpoint.op,
+            checksum: checkpoint.prepare_checksum,
+            timestamp: checkpoint.timestamp,
+        },
+    };
+    let mut entries = Vec::with_capacity(records.len() - first);
+    for record in &records[first..] {
+        let body = match &record.body {
+            iggy_journal::Body::Inline(bytes) => iggy_consensus::Body::Inline(bytes.clone()),
+            iggy_journal::Body::InSegment(location) => {
+                let path = log_path(directory, location.segment);
+                let mut bytes = BytesMut::zeroed(location.length as usize);
+                let read = image.read(&path, location.position, &mut bytes);
+                read.map_err(|source| RecoverError::Io { path, source })?;
+                let mut frames = bytes.freeze();
+                let header = frames.split_to(HEADER_SIZE);
+                iggy_consensus::Body::Batch { header, frames }
+            }
+        };
+        entries.push(Prepare {
+            header: record.header.clone(),
+            body,
+        });
+    }
+    Ok((base, entries))
 }
 
 fn read_batch_header(image: &dyn Image, path: &str, position: u64) -> io::Result<Option<BatchHeader>> {
@@ -244,10 +381,13 @@ fn replay(
 }
 
 /// The segments up to `end`, with their indexes, and the steps that remove what lies beyond.
+///
+/// Segments up to `last_end` are left alone: prepares that are not committed have batches there.
 fn find_segments(
     image: &dyn Image,
     directory: &str,
     end: Option<LogPosition>,
+    last_end: Option<LogPosition>,
 ) -> Result<(Vec<Segment>, Job), RecoverError> {
     let entries = image.list(directory);
     let entries = entries.map_err(|source| RecoverError::Io {
@@ -274,6 +414,10 @@ fn find_segments(
                     });
                 }
                 walk(image, directory, base_offset, end.size)?
+            }
+            _ if last_end.is_some_and(|last| base_offset <= last.segment) => {
+                job.extend(stale_index(directory, base_offset));
+                continue;
             }
             _ => {
                 job.push(Step::Remove(log_path(directory, base_offset)));

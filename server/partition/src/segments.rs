@@ -54,6 +54,15 @@ pub struct Sealed {
     pub file: FileId,
 }
 
+/// Where the segments end, to come back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    segment: u64,
+    size: u64,
+    end_offset: u64,
+    last_timestamp: u64,
+}
+
 /// Bytes of the log to read from disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
@@ -74,31 +83,16 @@ pub(crate) fn index_path(directory: &str, base_offset: u64) -> String {
 }
 
 impl Segments {
-    /// The segments that recovery found, in the order of their offsets, and the steps that open the last one.
-    pub fn new(directory: &str, segments: Vec<Segment>, settings: &Settings, numbers: &mut FileNumbers) -> (Self, Job) {
-        let reserve = settings.preallocate.then_some(settings.segment_size);
-        let mut job = Vec::new();
-        let active = segments.last().map(|last| {
-            let file = numbers.take();
-            job.push(Step::Open {
-                file,
-                path: log_path(directory, last.base_offset),
-                create: true,
-            });
-            job.extend(reserve.map(|length| Step::Reserve { file, length }));
-            file
-        });
-        (
-            Self {
-                directory: directory.to_owned(),
-                all: segments,
-                active,
-                segment_size: settings.segment_size,
-                reserve,
-                durable_names: settings.is_persisted(),
-            },
-            job,
-        )
+    /// The segments that recovery found, in the order of their offsets. None of them is open.
+    pub(crate) fn new(directory: &str, segments: Vec<Segment>, settings: &Settings) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            all: segments,
+            active: None,
+            segment_size: settings.segment_size,
+            reserve: settings.preallocate.then_some(settings.segment_size),
+            durable_names: settings.is_persisted(),
+        }
     }
 
     /// Bytes of all segments.
@@ -109,6 +103,11 @@ impl Segments {
     /// Segments, the active one included.
     pub fn count(&self) -> usize {
         self.all.len()
+    }
+
+    /// First offset of the oldest segment.
+    pub fn first_offset(&self) -> Option<u64> {
+        self.all.first().map(|first| first.base_offset)
     }
 
     /// Sealed segments, oldest first.
@@ -168,6 +167,88 @@ impl Segments {
             steps,
             sealed,
         }
+    }
+
+    /// Where the segments end now; `None` when there are none.
+    pub fn mark(&self) -> Option<Mark> {
+        self.all.last().map(|last| Mark {
+            segment: last.base_offset,
+            size: last.index.size,
+            end_offset: last.index.end_offset,
+            last_timestamp: last.index.last_timestamp,
+        })
+    }
+
+    /// Takes back every batch placed after `mark`, and the steps that cut the files. The journal must no longer name
+    /// those batches when the steps run.
+    pub fn cut(&mut self, mark: Option<Mark>, numbers: &mut FileNumbers) -> Job {
+        let mut job: Job = Vec::new();
+        if self.mark() == mark {
+            return job;
+        }
+        let kept = |segment: &Segment| mark.is_some_and(|mark| segment.base_offset <= mark.segment);
+        let cut = self.all.partition_point(kept);
+        let active = self.active.filter(|_| cut == self.all.len());
+        for segment in self.all.drain(cut..) {
+            job.push(Step::Remove(index_path(&self.directory, segment.base_offset)));
+            job.push(Step::Remove(log_path(&self.directory, segment.base_offset)));
+        }
+        if active.is_none() {
+            job.extend(self.active.take().map(Step::Close));
+        }
+        if let (Some(mark), Some(last)) = (mark, self.all.last_mut()) {
+            last.index.cut(mark.size, mark.end_offset, mark.last_timestamp);
+            let file = active.unwrap_or_else(|| {
+                let file = numbers.take();
+                let path = log_path(&self.directory, mark.segment);
+                // An index written when it was sealed must not be taken for one of what follows.
+                job.push(Step::Remove(index_path(&self.directory, mark.segment)));
+                job.push(Step::Open {
+                    file,
+                    path,
+                    create: true,
+                });
+                file
+            });
+            job.push(Step::Truncate {
+                file,
+                length: mark.size,
+            });
+            self.active = Some(file);
+        }
+        job
+    }
+
+    /// Adds a batch that recovery found where the journal says, after all others.
+    pub(crate) fn found(&mut self, location: BodyLocation, header: &BatchHeader) {
+        let base = header.base_offset.get();
+        if self.all.last().is_none_or(|last| last.base_offset != location.segment) {
+            self.all.push(Segment {
+                base_offset: location.segment,
+                index: Index::new(location.segment),
+            });
+        }
+        if let Some(last) = self.all.last_mut() {
+            let length = u64::from(location.length);
+            last.index
+                .push(base, header.base_timestamp.get(), header.message_count.get(), length);
+        }
+    }
+
+    /// Opens the last segment for appends; the steps go after those that repair it.
+    pub(crate) fn open_last(&mut self, numbers: &mut FileNumbers) -> Job {
+        let Some(last) = self.all.last() else { return Vec::new() };
+        let file = numbers.take();
+        self.active = Some(file);
+        let path = log_path(&self.directory, last.base_offset);
+        let open = Step::Open {
+            file,
+            path,
+            create: true,
+        };
+        std::iter::once(open)
+            .chain(self.reserve.map(|length| Step::Reserve { file, length }))
+            .collect()
     }
 
     fn start_segment(&mut self, base_offset: u64, steps: &mut Job, numbers: &mut FileNumbers) -> FileId {

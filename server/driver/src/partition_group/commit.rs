@@ -1,7 +1,7 @@
 //! What happens when writes commit: they are applied in order, and their clients answered.
 
-use super::PartitionGroup;
 use super::writes::{Pending, Waiter, batch_header};
+use super::{Notice, PartitionGroup};
 use crate::request::{Origin, PartitionRequest, Reply, operation_of, rejection};
 use bytes::{Bytes, BytesMut};
 use iggy_consensus::{Body, LogEnd, Now};
@@ -78,7 +78,12 @@ impl PartitionGroup {
                     }
                     outcome
                 }
-                Err(error) => unreachable!("an operation of this process does not decode: {error}"),
+                // It passed the checksums of whoever made it: a newer release leads the group.
+                Err(error) => {
+                    self.notices.push(Notice::Damaged(format!("op {}: {error}", header.op)));
+                    self.unusable = true;
+                    return;
+                }
             },
             (Body::Batch { .. }, None) => unreachable!("a batch in flight has its header"),
         };
@@ -175,12 +180,30 @@ impl PartitionGroup {
     /// Answers every request when the log takes no more: what is in flight may or may not be on disk.
     pub(super) fn refuse_everything(&mut self) {
         for pending in std::mem::take(&mut self.pending) {
-            match pending.waiter {
-                Waiter::Nobody => {}
-                Waiter::Client(origin) => self.reply(Reply::refused(&origin, ErrorCode::TransientNotCommitted)),
-                Waiter::Read(reply) => self.reply(reply.into_refusal(ErrorCode::TransientNotCommitted)),
-            }
+            self.leave_unanswered(pending.waiter);
         }
         self.refuse_waiting();
+    }
+
+    /// Nobody here learns what became of the writes in flight: another replica leads the group, or will.
+    pub(super) fn give_up_leading(&mut self) {
+        let waiters: Vec<Waiter> = self
+            .pending
+            .iter_mut()
+            .map(|pending| std::mem::replace(&mut pending.waiter, Waiter::Nobody))
+            .collect();
+        for waiter in waiters {
+            self.leave_unanswered(waiter);
+        }
+        self.refuse_waiting();
+    }
+
+    /// The write may or may not be applied; the client finds out by asking again.
+    pub(super) fn leave_unanswered(&mut self, waiter: Waiter) {
+        match waiter {
+            Waiter::Nobody => {}
+            Waiter::Client(origin) => self.reply(Reply::refused(&origin, ErrorCode::TransientNotCommitted)),
+            Waiter::Read(reply) => self.reply(reply.into_refusal(ErrorCode::TransientNotCommitted)),
+        }
     }
 }

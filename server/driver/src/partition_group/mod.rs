@@ -7,6 +7,7 @@ mod commit;
 mod parked;
 mod polling;
 mod retention;
+mod transfer;
 mod writes;
 
 pub use parked::Expiry;
@@ -15,7 +16,10 @@ use crate::counters::PartitionCounters;
 use crate::group_log::{GroupLog, LogEvent};
 use crate::request::{Origin, PartitionRequest, Reply};
 use crate::tally::WatchId;
-use iggy_consensus::{FenceReason, GroupId, LogEnd, Now, Replica, ReplicaConfig, VsrState};
+use iggy_consensus::message::{Kind, Message};
+use iggy_consensus::{
+    Ending, FenceReason, GroupId, Input, LogEnd, Now, RecoveredLog, Replica, ReplicaConfig, Status, VsrState,
+};
 use iggy_journal::planted::{self, Bug};
 use iggy_journal::{BootId, FileNumbers, Loss, Policy};
 use iggy_metadata::PartitionKey;
@@ -39,8 +43,12 @@ pub struct PartitionConfig {
     pub cluster: u128,
     /// This boot of the machine.
     pub boot: BootId,
-    /// Prepares in flight, 1..=127.
-    pub pipeline_max: usize,
+    /// Index of this node among the members of every group.
+    pub replica: u8,
+    /// Members of every group.
+    pub replica_count: u8,
+    /// Facts of the replicas: prepares in flight, credit, periods.
+    pub consensus: ReplicaConfig,
     /// Bytes of batches that a restart may have to verify; a checkpoint is taken at half of it.
     pub wal_bytes_max: u64,
     /// Bytes of the newest batches kept in memory.
@@ -97,6 +105,24 @@ pub enum Notice {
     Damaged(String),
     /// [`PartitionGroup::stop`] is done.
     Stopped,
+    /// Another member is to be told something.
+    Send {
+        /// Member.
+        to: u8,
+        /// What.
+        message: Message,
+    },
+    /// The replica leads the partition, or no longer does.
+    Role {
+        /// Whether it leads.
+        leads: bool,
+        /// View.
+        view: u32,
+    },
+    /// Acknowledged writes are lost beyond what was promised, for so many times now.
+    HistoryLost(u64),
+    /// [`PartitionGroup::tick`] is wanted at this microsecond of the monotonic clock.
+    Deadline(u64),
 }
 
 /// A request that waits until a position is applied.
@@ -125,6 +151,14 @@ pub struct PartitionGroup {
     /// Whether the tail was read or appended to since the shard last looked.
     tail_used: bool,
     pending: VecDeque<writes::Pending>,
+    /// Who waited for writes that left the log again.
+    truncated_waiters: Vec<writes::Waiter>,
+    /// The state of another member on its way here.
+    incoming: Option<transfer::Incoming>,
+    /// Reads for members that lack batches.
+    serving: BTreeMap<u64, transfer::Serving>,
+    /// The deadline that was announced last.
+    announced: Option<u64>,
     /// Requests that wait until a position is applied.
     waiting: VecDeque<Waiting>,
     parked: parked::Parked,
@@ -160,6 +194,7 @@ impl PartitionGroup {
         slot: u32,
         settings: Settings,
         history: History,
+        created: bool,
         config: PartitionConfig,
         image: &dyn Image,
         counters: Arc<PartitionCounters>,
@@ -167,27 +202,40 @@ impl PartitionGroup {
     ) -> Result<(Self, Option<Loss>), RecoverError> {
         let directory = directory(&key);
         let group = GroupId::partition(key.stream_id, key.topic_id, key.partition_id, key.incarnation);
-        let fresh = VsrState::new(config.cluster, group, 0, 1);
+        let mut fresh = VsrState::new(config.cluster, group, config.replica, config.replica_count);
+        if !created && config.replica_count > 1 {
+            // The group exists, and what this node knew of it is gone.
+            fresh.ending = Ending::Amnesia;
+        }
         let policy = Policy {
             boot: config.boot,
             volatile: settings.is_volatile(),
+            discard: false,
         };
         let mut numbers = FileNumbers::new(slot);
-        let found = recover(image, &directory, fresh, policy, &settings, &mut numbers)?;
+        let retain = config.consensus.retain_bytes;
+        let found = recover(image, &directory, fresh, policy, &settings, retain, &mut numbers)?;
         let mut open = found.log.open;
         open.extend(found.open);
-        let replica_config = ReplicaConfig {
-            pipeline_max: config.pipeline_max,
-        };
         let superblock = *found.log.journal.superblock();
-        let replica = Replica::recover(replica_config, superblock.state, found.log.end)
-            .expect("a group of one starts from any state its superblock can hold");
+        let log = RecoveredLog {
+            applied: found.applied,
+            base: found.base,
+            entries: found.entries,
+            committed: found.applied.op,
+            created: created && found.log.fresh,
+        };
+        let replica = Replica::recover(config.consensus, superblock.state, log)
+            .expect("recovery checked the chain, and a superblock that contradicts itself is never written");
         let due = (config.wal_bytes_max / 2).max(1);
         let log = GroupLog::new(slot, replica, found.log.journal, numbers, due, open, storage);
-        let applied_end = found
-            .segments
-            .end()
-            .map(|(segment, size)| LogPosition { segment, size });
+        let last = log.replica().op();
+        let pending: VecDeque<writes::Pending> = found
+            .uncommitted
+            .into_iter()
+            .map(writes::Pending::recovered)
+            .filter(|pending| pending.header.op.get() <= last)
+            .collect();
         let group = Self {
             key,
             settings,
@@ -199,16 +247,20 @@ impl PartitionGroup {
             tail: Tail::new(config.tail_bytes_max),
             counted_tail: 0,
             tail_used: false,
-            pending: VecDeque::new(),
+            pending,
+            truncated_waiters: Vec::new(),
+            incoming: None,
+            serving: BTreeMap::new(),
+            announced: None,
             waiting: VecDeque::new(),
             parked: parked::Parked::default(),
             reads: BTreeMap::new(),
             wanted_reads: VecDeque::new(),
             next_number: 0,
-            applied: found.log.end,
-            applied_end,
+            applied: found.applied,
+            applied_end: found.applied_end,
             counters,
-            dropped: (found.log.end.op, found.dropped),
+            dropped: (found.applied.op, found.dropped),
             opened: planted::has(Bug::AnswerBeforeOpen),
             stopping: false,
             finishing: false,
@@ -295,33 +347,138 @@ impl PartitionGroup {
 
     /// Takes the end of a job of this partition.
     pub fn completed(&mut self, now: Now, completion: Completion, storage: &mut dyn Storage) {
-        for event in self.log.completed(now, completion, storage) {
-            match event {
-                LogEvent::Committed(op) => self.committed(now, op, storage),
-                LogEvent::Fenced { reason, cause } => {
-                    self.refuse_everything();
-                    self.notices.push(Notice::Fenced { reason, cause });
-                }
-                LogEvent::Read { id, result } => self.read_done(now, id, result, storage),
-                LogEvent::OpenFailed(error) => {
-                    self.unusable = true;
-                    self.refuse_everything();
-                    self.notices.push(Notice::OpenFailed(error));
-                }
-                LogEvent::Opened => {
-                    self.opened = true;
-                    if !self.dropped.1.is_empty() {
-                        self.log.want_checkpoint(storage);
-                        self.checkpoint_when_due(storage);
-                    }
-                    self.resume_waiting(now, storage);
-                }
-                LogEvent::Checkpointed(op) => self.checkpointed(op, storage),
-                LogEvent::BackgroundFailed(error) => self.notices.push(Notice::BackgroundFailed(error)),
-                LogEvent::Finished => self.notices.push(Notice::Stopped),
-            }
-        }
+        let mut held = writes::Held {
+            segments: &mut self.segments,
+            pending: &mut self.pending,
+            dropped: &mut self.truncated_waiters,
+        };
+        let events = self.log.completed(now, completion, storage, &mut held);
+        self.take_events(now, events, storage);
         self.finish_when_quiet(storage);
+    }
+
+    /// Starts the clocks of the replica; once, after [`open`](Self::open).
+    pub fn start(&mut self, now: Now, storage: &mut dyn Storage) {
+        let mut held = writes::Held {
+            segments: &mut self.segments,
+            pending: &mut self.pending,
+            dropped: &mut self.truncated_waiters,
+        };
+        let events = self.log.start(now, storage, &mut held);
+        self.take_events(now, events, storage);
+    }
+
+    /// Tells the replica something.
+    pub fn step(&mut self, now: Now, input: Input, storage: &mut dyn Storage) {
+        let mut held = writes::Held {
+            segments: &mut self.segments,
+            pending: &mut self.pending,
+            dropped: &mut self.truncated_waiters,
+        };
+        let events = self.log.step(now, input, storage, &mut held);
+        self.take_events(now, events, storage);
+        self.finish_when_quiet(storage);
+    }
+
+    /// The replica's deadline has come, or an earlier one that no longer matters.
+    pub fn tick(&mut self, now: Now, storage: &mut dyn Storage) {
+        self.announced = None;
+        self.step(now, Input::Tick, storage);
+    }
+
+    /// Takes what another member says.
+    pub fn receive(&mut self, now: Now, message: Message, storage: &mut dyn Storage) {
+        if self.unusable {
+            return;
+        }
+        match message.kind {
+            Kind::RequestState | Kind::State(_) | Kind::RequestBatches { .. } | Kind::Batches { .. } => {
+                self.transfer_message(now, message, storage);
+            }
+            _ => self.step(now, Input::Message(message), storage),
+        }
+    }
+
+    /// The replica.
+    pub fn replica(&self) -> &Replica {
+        self.log.replica()
+    }
+
+    /// What of the replica's state is on disk or on its way there.
+    pub fn durable_state(&self) -> &VsrState {
+        self.log.durable_state()
+    }
+
+    /// Position up to which the state is applied.
+    pub fn applied(&self) -> LogEnd {
+        self.applied
+    }
+
+    pub(super) fn take_events(&mut self, now: Now, events: Vec<LogEvent>, storage: &mut dyn Storage) {
+        for event in events {
+            self.take_event(now, event, storage);
+        }
+        for waiter in std::mem::take(&mut self.truncated_waiters) {
+            self.leave_unanswered(waiter);
+        }
+        let next = self.log.replica().next_deadline();
+        if let Some(next) = next.filter(|next| self.announced.is_none_or(|announced| *next < announced)) {
+            self.announced = Some(next);
+            self.notices.push(Notice::Deadline(next));
+        }
+    }
+
+    fn take_event(&mut self, now: Now, event: LogEvent, storage: &mut dyn Storage) {
+        match event {
+            LogEvent::Committed(op) => self.committed(now, op, storage),
+            LogEvent::Fenced { reason, cause } => {
+                self.refuse_everything();
+                self.notices.push(Notice::Fenced { reason, cause });
+            }
+            LogEvent::Read { id, result } => match self.serving.remove(&id) {
+                Some(serving) => self.batches_read(&serving, result, storage),
+                None => self.read_done(now, id, result, storage),
+            },
+            LogEvent::OpenFailed(error) => {
+                self.unusable = true;
+                self.refuse_everything();
+                self.notices.push(Notice::OpenFailed(error));
+            }
+            LogEvent::Opened => {
+                self.opened = true;
+                if !self.dropped.1.is_empty() {
+                    self.log.want_checkpoint(storage);
+                    self.checkpoint_when_due(storage);
+                }
+                self.resume_waiting(now, storage);
+            }
+            LogEvent::Checkpointed(op) => self.checkpointed(op, storage),
+            LogEvent::BackgroundFailed(error) => self.notices.push(Notice::BackgroundFailed(error)),
+            LogEvent::Finished => self.notices.push(Notice::Stopped),
+            LogEvent::Send { to, message } => self.notices.push(Notice::Send { to, message }),
+            LogEvent::Role => {
+                let replica = self.log.replica();
+                let (leads, view) = (replica.is_primary(), replica.view());
+                if !leads {
+                    self.give_up_leading();
+                }
+                self.notices.push(Notice::Role { leads, view });
+            }
+            LogEvent::HistoryLost(history) => self.notices.push(Notice::HistoryLost(history)),
+            LogEvent::FetchState { from, from_scratch } => self.fetch_state(now, from, from_scratch, storage),
+            LogEvent::Written => self.batches_written(storage),
+            LogEvent::Installed(at) => self.state_installed(now, at, storage),
+        }
+    }
+
+    /// Whether requests are answered here: by the replica that leads, or the only one there is.
+    pub fn leads(&self) -> bool {
+        self.config.replica_count == 1 || self.log.replica().is_primary()
+    }
+
+    /// Whether the replica takes part in a started view.
+    pub fn is_normal(&self) -> bool {
+        self.log.replica().status() == Status::Normal
     }
 
     /// Stops in order: refuses new requests, answers those that wait, and leaves everything on disk.

@@ -1,32 +1,50 @@
 //! Admission of writes, and the writes in flight.
 
 use super::{PartitionGroup, Waiting};
-use crate::group_log::Placed;
+use crate::group_log::{Host, Placed};
 use crate::request::{Origin, PartitionRequest, Reply};
 use bytes::Bytes;
-use iggy_consensus::{Barrier, Body, Now, PrepareHeader, Proposal, Refusal};
+use iggy_consensus::{Barrier, Body, Now, Prepare, PrepareHeader, Proposal, Refusal};
 use iggy_journal::FileNumbers;
 use iggy_partition::operation::{ConsumerKey, PartitionOperation};
 use iggy_partition::producers::Verdict;
 use iggy_partition::receipts::Known;
-use iggy_partition::segments::{Sealed, Segments};
+use iggy_partition::recovery::Uncommitted;
+use iggy_partition::segments::{Mark, Segments};
 use iggy_partition::state::LogPosition;
 use iggy_protocol::batch::{BatchHeader, Frames, stamp_header};
 use iggy_protocol::error_code::ErrorCode;
 use iggy_protocol::limits::HEADER_SIZE;
 use iggy_protocol::operation::Operation;
-use iggy_storage::Storage;
+use iggy_storage::{Job, Storage};
 use std::cmp::Ordering;
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// A write in flight.
 #[derive(Debug)]
 pub(super) struct Pending {
-    pub header: Box<PrepareHeader>,
+    pub header: Arc<PrepareHeader>,
     pub body: Body,
+    /// Where the segments ended before it.
+    pub before: Option<Mark>,
     /// Where the log ends with it.
     pub end: Option<LogPosition>,
     /// Who is answered when it commits.
     pub waiter: Waiter,
+}
+
+impl Pending {
+    /// A write that recovery found and that may or may not be committed.
+    pub fn recovered(found: Uncommitted) -> Self {
+        Self {
+            header: found.prepare.header,
+            body: found.prepare.body,
+            before: found.before,
+            end: found.end,
+            waiter: Waiter::Nobody,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -79,8 +97,11 @@ impl PartitionGroup {
         if let Err(code) = self.check_history(&origin) {
             return self.refuse(&origin, &request, code);
         }
+        if !self.leads() {
+            return self.refuse(&origin, &request, ErrorCode::NotPrimary);
+        }
         let awaited = if self.opened {
-            self.owner_in_flight(&request)
+            self.owner_in_flight(&request).or_else(|| self.earlier_views())
         } else {
             Some(0)
         };
@@ -121,6 +142,11 @@ impl PartitionGroup {
             PartitionRequest::Watch(watching) => watching.tally.refuse(watching.place, code),
             _ => self.reply(Reply::refused(origin, code)),
         }
+    }
+
+    /// The end of what earlier views may have acknowledged, until it is applied: a read before that could miss it.
+    fn earlier_views(&self) -> Option<u64> {
+        Some(self.log.replica().view_start()).filter(|start| *start > self.applied.op)
     }
 
     /// Position of an owner change of the request's group that is not applied yet.
@@ -167,6 +193,7 @@ impl PartitionGroup {
                 let operation = origin.header.operation;
                 let identity = Identity::of(&origin);
                 let refused = Reply::refused(&origin, ErrorCode::TransientNotAccepted);
+                let other = Reply::refused(&origin, ErrorCode::NotPrimary);
                 let waiter = Waiter::Client(origin);
                 let proposed = self.propose(
                     now,
@@ -178,8 +205,10 @@ impl PartitionGroup {
                     waiter,
                     storage,
                 );
-                if proposed.is_err() {
-                    self.reply(refused);
+                match proposed {
+                    Ok(()) => {}
+                    Err(Refusal::NotPrimary { .. }) => self.reply(other),
+                    Err(Refusal::PipelineFull { .. } | Refusal::Fenced) => self.reply(refused),
                 }
             }
             Err(code) => self.reply(Reply::refused(&origin, code)),
@@ -352,7 +381,6 @@ impl PartitionGroup {
         waiter: Waiter,
         storage: &mut dyn Storage,
     ) -> Result<(), Refusal> {
-        self.log.replica().admits()?;
         let proposal = Proposal {
             client: identity.client,
             request_checksum: identity.request_checksum,
@@ -362,26 +390,55 @@ impl PartitionGroup {
             owner_generation,
             operation,
             timestamp: self.log.replica().next_timestamp(now),
-            body: body.clone(),
+            body,
             barrier,
         };
-        let mut sealed = None;
-        let segments = &mut self.segments;
-        let mut place = |numbers: &mut FileNumbers, body: &Body| place(segments, numbers, body, &mut sealed);
-        let header = self.log.propose(now, proposal, storage, &mut place)?;
+        let mut held = Held {
+            segments: &mut self.segments,
+            pending: &mut self.pending,
+            dropped: &mut self.truncated_waiters,
+        };
+        let events = self.log.propose(now, proposal, storage, &mut held)?;
+        if let Some(newest) = self.pending.back_mut() {
+            newest.waiter = waiter;
+        }
+        self.take_events(now, events, storage);
+        Ok(())
+    }
+}
+
+/// The writes in flight and their places, for the log.
+pub(super) struct Held<'a> {
+    pub segments: &'a mut Segments,
+    pub pending: &'a mut VecDeque<Pending>,
+    /// Who waited for writes that are no longer in the log.
+    pub dropped: &'a mut Vec<Waiter>,
+}
+
+impl Host for Held<'_> {
+    fn appended(&mut self, prepare: &Prepare, numbers: &mut FileNumbers) -> Option<Placed> {
+        let before = self.segments.mark();
+        let placed = place(self.segments, numbers, &prepare.body);
         let end = self.segments.end().map(|(segment, size)| LogPosition { segment, size });
         self.pending.push_back(Pending {
-            header,
-            body,
+            header: prepare.header.clone(),
+            body: prepare.body.clone(),
+            before,
             end,
-            waiter,
+            waiter: Waiter::Nobody,
         });
-        if let Some(sealed) = sealed {
-            self.log.retire(sealed.file);
-            let job = self.segments.write_index(sealed, &mut self.log.numbers);
-            self.log.in_background(job, storage);
-        }
-        Ok(())
+        placed
+    }
+
+    fn truncated(&mut self, op: u64, numbers: &mut FileNumbers) -> Job {
+        let kept = self.pending.partition_point(|pending| pending.header.op.get() <= op);
+        let Some(first) = self.pending.get(kept) else {
+            return Job::new();
+        };
+        let mark = first.before;
+        self.dropped
+            .extend(self.pending.drain(kept..).map(|pending| pending.waiter));
+        self.segments.cut(mark, numbers)
     }
 }
 
@@ -393,21 +450,19 @@ pub(super) fn batch_header(body: &Body) -> Option<&BatchHeader> {
     }
 }
 
-fn place(
-    segments: &mut Segments,
-    numbers: &mut FileNumbers,
-    body: &Body,
-    sealed: &mut Option<Sealed>,
-) -> Option<Placed> {
+fn place(segments: &mut Segments, numbers: &mut FileNumbers, body: &Body) -> Option<Placed> {
     let Body::Batch { header, frames } = body else {
         return None;
     };
     let stamped = batch_header(body)?;
     let placement = segments.place(stamped, header.clone(), frames.clone(), numbers);
-    *sealed = placement.sealed;
+    let sealed = placement
+        .sealed
+        .map(|sealed| (sealed.file, segments.write_index(sealed, numbers)));
     Some(Placed {
         location: placement.location,
         file: placement.file,
         steps: placement.steps,
+        sealed,
     })
 }

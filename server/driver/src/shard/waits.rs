@@ -13,6 +13,7 @@ use iggy_partition::operation::Member;
 use iggy_protocol::context::PartitionContext;
 use iggy_protocol::error_code::ErrorCode;
 use iggy_storage::Storage;
+use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -150,11 +151,13 @@ impl<S: Storage> Shard<S> {
 
     /// When [`tick`](Self::tick) is wanted next, in microseconds of the monotonic clock.
     pub fn next_deadline(&self) -> Option<u64> {
-        self.waits.next_deadline()
+        let replicas = self.replica_deadlines.peek().map(|Reverse((deadline, _))| *deadline);
+        self.waits.next_deadline().into_iter().chain(replicas).min()
     }
 
-    /// Ends the waits whose deadline has come.
+    /// Steps the replicas and ends the waits whose deadline has come.
     pub fn tick(&mut self, now: Now) {
+        self.tick_replicas(now);
         while let Some(site) = self.waits.due(now.monotonic) {
             if site.0 == FETCHES {
                 // A fetch watches its own deadline; this one only bounds what it leaves behind.

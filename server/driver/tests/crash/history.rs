@@ -144,6 +144,7 @@ impl History {
             key: KEY,
             settings: self.settings,
             history: self.known,
+            created: true,
             counters: std::sync::Arc::default(),
         };
         self.order(order)?;

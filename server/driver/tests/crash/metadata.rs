@@ -98,7 +98,7 @@ impl MetadataHistory {
     pub fn start(&mut self) -> Result<(), Broken> {
         let mut node = Node::start(&self.disk, self.random.random(), self.boot);
         node.shard
-            .open_metadata(8, &self.disk)
+            .open_metadata(Now::default(), 8, true, &self.disk)
             .map_err(|error| format!("metadata recovery refused: {error}"))?;
         self.node = Some(node);
         Ok(())
@@ -212,6 +212,7 @@ impl MetadataHistory {
                     if self.fenced {
                         return Err("the group is fenced and answered".into());
                     }
+                    let ticket = ticket.ok_or("a change that nobody asked for")?;
                     let request = self.waiting.remove(&ticket.0).ok_or("a ticket was answered twice")?;
                     self.answered(request, &applied.receipt)?;
                 }

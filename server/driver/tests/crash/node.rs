@@ -1,7 +1,7 @@
 //! A shard over a memory disk that hands out its completions a few at a time, so that every step of the disk can come
 //! between any two steps of the shard.
 
-use iggy_consensus::Now;
+use iggy_consensus::{Now, ReplicaConfig};
 use iggy_driver::partition_group::PartitionConfig;
 use iggy_driver::{Shard, ShardConfig};
 use iggy_storage::memory::{MemoryDisk, MemoryStorage};
@@ -69,7 +69,12 @@ pub fn config(boot: u128) -> ShardConfig {
         partition: PartitionConfig {
             cluster: 7,
             boot,
-            pipeline_max: 6,
+            replica: 0,
+            replica_count: 1,
+            consensus: ReplicaConfig {
+                pipeline_max: 6,
+                ..ReplicaConfig::default()
+            },
             wal_bytes_max: 6_000,
             tail_bytes_max: 1_200,
             read_bytes_max: 1 << 20,

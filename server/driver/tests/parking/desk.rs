@@ -99,6 +99,7 @@ impl Desk {
             key,
             settings,
             history,
+            created: true,
             counters: Arc::default(),
         });
     }

@@ -120,6 +120,7 @@ impl Partition {
                 losses: 0,
                 incarnation: key.incarnation,
             },
+            created: true,
             counters: std::sync::Arc::default(),
         });
     }

@@ -162,6 +162,7 @@ impl World {
                 key,
                 settings,
                 history,
+                created: true,
                 counters: Arc::default(),
             });
         }

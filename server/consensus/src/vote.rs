@@ -1,0 +1,165 @@
+//! How a new primary decides which log its view starts with, from the votes it has.
+//!
+//! A committed prepare is held by a replication quorum whose members had the view of the log in which it was committed.
+//! So the log to start with is the longest among the votes with the newest log view, and it may be started with as soon
+//! as a nack quorum of voters is sure never to have acknowledged anything after its end. A voter that cannot be sure
+//! is not counted (simulator S6, S7):
+//!
+//! | ending of a vote | log view older than the newest | the newest log view |
+//! |---|---|---|
+//! | blank | sure | sure |
+//! | torn | sure | not sure; sure once every member has voted |
+//! | volatile | sure | not sure; once every member has voted, a reason for a new history |
+//! | damaged | sure | never sure |
+//! | amnesia | as in the newest | not sure; once every member has voted, a reason for a new history |
+//!
+//! A vote with an older log view acknowledged nothing in the newest one, whatever happened to its log: what it held in
+//! older views is in the newest log, or was found dead when that view began.
+//!
+//! When every member has voted and only tears are in the way, a committed prepare would have been damaged on as many
+//! disks as hold it, which is more than the group is built for. When what was promised to survive in memory alone may be
+//! gone from too many members, the group goes on under a new history, and says so.
+
+use crate::planted::{self, Bug};
+use crate::quorum::Quorum;
+use crate::{Ending, LogEnd, PrepareHeader};
+
+/// What one replica knows when a view changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vote {
+    /// View of its log.
+    pub log_view: u32,
+    /// Times the group has lost acknowledged writes, as far as it knows.
+    pub history: u64,
+    /// Newest position of its log that it knows to be committed.
+    pub committed: LogEnd,
+    /// Newest position it knows to be committed, in its log or not.
+    pub commit_max: u64,
+    /// Its log after `committed`.
+    pub suffix: Vec<PrepareHeader>,
+    /// What may have followed.
+    pub ending: Ending,
+}
+
+impl Vote {
+    /// Newest position of the log.
+    pub fn head(&self) -> u64 {
+        self.committed.op + self.suffix.len() as u64
+    }
+
+    /// Whether the log has this committed prepare.
+    fn holds(&self, committed: LogEnd) -> bool {
+        if committed.op == self.committed.op {
+            return committed.checksum == self.committed.checksum;
+        }
+        let at = committed.op.checked_sub(self.committed.op + 1);
+        at.and_then(|at| self.suffix.get(at as usize))
+            .is_some_and(|header| header.checksum.get() == committed.checksum)
+    }
+
+    /// View of the newest prepare after the committed ones.
+    fn last_view(&self) -> u32 {
+        self.suffix.last().map_or(0, |header| header.view.get())
+    }
+}
+
+/// Why a view cannot start yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Too few have voted.
+    Votes,
+    /// A position that was committed is in none of the logs.
+    Committed {
+        /// That position.
+        op: u64,
+    },
+    /// Whether something was committed at this position cannot be told.
+    Certainty {
+        /// That position.
+        op: u64,
+    },
+}
+
+/// What the votes say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Not enough is known; another vote may help.
+    Wait(Missing),
+    /// Every member has voted, and an acknowledged write may be lost beyond what the group promises. Only an operator
+    /// can go on from here.
+    Stalled(Missing),
+    /// The log of this voter is the one to start with.
+    Start {
+        /// The voter.
+        source: u8,
+        /// End of the log to start with; lower than the voter's own end when only its committed part counts.
+        head: u64,
+        /// Whether acknowledged writes may be lost, so that a new history begins.
+        lost: bool,
+    },
+}
+
+/// Judges the votes of a group; `votes[i]` is the vote of replica `i`. With `accept_loss` an operator has decided to go
+/// on with what the voters have.
+pub fn judge(quorum: Quorum, votes: &[Option<Vote>], accept_loss: bool) -> Verdict {
+    let cast = || {
+        votes
+            .iter()
+            .enumerate()
+            .filter_map(|(index, vote)| Some((index, vote.as_ref()?)))
+    };
+    let count = cast().count();
+    if count < usize::from(quorum.view_change) {
+        return Verdict::Wait(Missing::Votes);
+    }
+    // What a replica without memory says about views is not known to be true; when nobody has a memory, there was none.
+    let log_view = cast()
+        .filter(|(_, vote)| vote.ending != Ending::Amnesia)
+        .map(|(_, vote)| vote.log_view)
+        .max()
+        .unwrap_or(0);
+    // What is committed somewhere belongs to the log, also where the newest log has lost it.
+    let (known, committed) = cast()
+        .map(|(index, vote)| (index, vote.committed))
+        .max_by_key(|(index, committed)| (committed.op, usize::MAX - index))
+        .unwrap_or_default();
+    let (source, head) = cast()
+        .filter(|(_, vote)| vote.ending != Ending::Amnesia && vote.log_view == log_view && vote.holds(committed))
+        .max_by_key(|(index, vote)| (vote.last_view(), vote.head(), usize::MAX - index))
+        .map_or((known, committed.op), |(index, vote)| (index, vote.head()));
+    let commit_max = cast().map(|(_, vote)| vote.commit_max).max().unwrap_or(0);
+    let in_doubt = |vote: &Vote| vote.ending == Ending::Amnesia || vote.log_view == log_view;
+    let with = |ending: Ending| {
+        cast()
+            .filter(|(_, vote)| in_doubt(vote) && vote.ending == ending)
+            .count()
+    };
+    let sure = cast()
+        .filter(|(_, vote)| !in_doubt(vote) || vote.ending == Ending::Blank)
+        .count();
+    let nack = usize::from(quorum.nack);
+    let all = count == votes.len();
+    let start = |lost| Verdict::Start {
+        source: source as u8,
+        head,
+        lost,
+    };
+    let missing = if commit_max > head {
+        Missing::Committed { op: head + 1 }
+    } else {
+        Missing::Certainty { op: head + 1 }
+    };
+    let faulty = planted::has(Bug::NackWhenFaulty);
+    if commit_max <= head && (faulty || sure >= nack || (all && sure + with(Ending::Torn) >= nack)) {
+        return start(false);
+    }
+    let forgotten = with(Ending::Torn) + with(Ending::Volatile) + with(Ending::Amnesia);
+    if accept_loss || (all && sure + forgotten >= nack) {
+        return start(true);
+    }
+    if all {
+        Verdict::Stalled(missing)
+    } else {
+        Verdict::Wait(missing)
+    }
+}

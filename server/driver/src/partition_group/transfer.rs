@@ -1,0 +1,303 @@
+//! The state of another member in place of the own: when what is missing is no longer in the memory of anybody.
+//!
+//! The applied state comes whole; the batches it stands on come from the first one that is not here. What was committed
+//! here is the same there, byte for byte, so it is kept. Until the new checkpoint counts, the superblock says that this
+//! replica does not know what it may have acknowledged.
+
+use super::PartitionGroup;
+use bytes::Bytes;
+use iggy_consensus::message::{Kind, Message, StateManifest};
+use iggy_consensus::{Input, LogEnd, Now};
+use iggy_partition::segments::Span;
+use iggy_partition::state::{LogPosition, PartitionState};
+use iggy_protocol::batch::BatchView;
+use iggy_protocol::limits::HEADER_SIZE;
+use iggy_storage::{Storage, StorageError};
+
+/// Bytes of batches in one message, unless one batch alone is larger.
+const CHUNK_BYTES: u64 = 256 << 10;
+/// Reminders without progress after which another member is asked.
+const REMINDERS_MAX: u32 = 3;
+/// Members served from disk at once.
+const SERVING_MAX: usize = 64;
+
+/// A state on its way here.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    from: u8,
+    from_scratch: bool,
+    manifest: Option<StateManifest>,
+    next_offset: u64,
+    /// Writes of batches that are not done.
+    writing: usize,
+    installing: bool,
+    reminders: u32,
+}
+
+/// A read for a member that lacks batches.
+#[derive(Debug)]
+pub(super) struct Serving {
+    to: u8,
+    offset: u64,
+    span: Span,
+    length: u64,
+}
+
+impl PartitionGroup {
+    pub(super) fn fetch_state(&mut self, now: Now, from: u8, from_scratch: bool, storage: &mut dyn Storage) {
+        match &mut self.incoming {
+            Some(incoming) if incoming.from == from && incoming.from_scratch == from_scratch => {
+                incoming.reminders += 1;
+                if incoming.installing {
+                    return;
+                }
+                if incoming.reminders > REMINDERS_MAX {
+                    self.incoming = None;
+                    return self.step(now, Input::StateFailed, storage);
+                }
+            }
+            Some(incoming) if incoming.installing => return,
+            _ => {
+                self.incoming = Some(Incoming {
+                    from,
+                    from_scratch,
+                    manifest: None,
+                    next_offset: 0,
+                    writing: 0,
+                    installing: false,
+                    reminders: 0,
+                });
+            }
+        }
+        self.ask_for_more();
+    }
+
+    fn say(&mut self, to: u8, kind: Kind) {
+        let message = self.log.replica().message(kind);
+        self.notices.push(super::Notice::Send { to, message });
+    }
+
+    /// Asks for whatever comes next.
+    fn ask_for_more(&mut self) {
+        let Some(incoming) = &self.incoming else { return };
+        let kind = match &incoming.manifest {
+            None => Kind::RequestState,
+            Some(manifest) if incoming.next_offset < manifest.next_offset => Kind::RequestBatches {
+                offset: incoming.next_offset,
+            },
+            Some(_) => return,
+        };
+        self.say(incoming.from, kind);
+    }
+
+    pub(super) fn transfer_message(&mut self, now: Now, message: Message, storage: &mut dyn Storage) {
+        let ours = message.cluster == self.config.cluster && message.group == self.log.replica().group();
+        if !ours || message.from >= self.config.replica_count || message.from == self.config.replica {
+            return;
+        }
+        match message.kind {
+            Kind::RequestState => self.give_state(message.from),
+            Kind::RequestBatches { offset } => self.give_batches(message.from, offset, storage),
+            Kind::State(manifest) => self.take_state(now, message.from, *manifest, storage),
+            Kind::Batches { bytes, .. } => self.take_batches(now, message.from, &bytes, storage),
+            _ => {}
+        }
+    }
+
+    fn give_state(&mut self, to: u8) {
+        // Half a state is of no use to anybody.
+        if self.incoming.is_some() || !self.opened || self.fenced().is_some() {
+            return;
+        }
+        let first = self.segments.first_offset().unwrap_or(self.state.next_offset);
+        let manifest = StateManifest {
+            at: self.applied,
+            history: self.log.history(),
+            first_offset: first,
+            next_offset: self.state.next_offset,
+            state: Bytes::from(self.state.snapshot(self.applied_end)),
+        };
+        self.say(to, Kind::State(Box::new(manifest)));
+    }
+
+    fn give_batches(&mut self, to: u8, offset: u64, storage: &mut dyn Storage) {
+        if self.incoming.is_some() || offset >= self.state.next_offset || self.serving.len() >= SERVING_MAX {
+            return;
+        }
+        let mut bytes = Vec::new();
+        if let Some(batches) = self.tail.from(offset) {
+            for batch in batches {
+                bytes.extend_from_slice(&batch.header);
+                bytes.extend_from_slice(&batch.frames);
+                if bytes.len() as u64 >= CHUNK_BYTES {
+                    break;
+                }
+            }
+        }
+        if !bytes.is_empty() {
+            let bytes = Bytes::from(bytes);
+            return self.say(to, Kind::Batches { offset, bytes });
+        }
+        match self.segments.span_of(offset) {
+            Some(span) => self.read_batches(to, offset, span, CHUNK_BYTES, storage),
+            None => self.say(
+                to,
+                Kind::Batches {
+                    offset,
+                    bytes: Bytes::new(),
+                },
+            ),
+        }
+    }
+
+    fn read_batches(&mut self, to: u8, offset: u64, span: Span, wanted: u64, storage: &mut dyn Storage) {
+        let length = self.committed_bytes(span).min(wanted);
+        if length == 0 {
+            return;
+        }
+        let number = self.number();
+        let serving = Serving {
+            to,
+            offset,
+            span,
+            length,
+        };
+        self.serving.insert(number, serving);
+        let job = self.segments.read(span, length as u32, &mut self.log.numbers);
+        self.log.read(number, job, storage);
+    }
+
+    /// Bytes of a span that are committed, and so are surely written.
+    fn committed_bytes(&self, span: Span) -> u64 {
+        match self.applied_end {
+            Some(end) if end.segment == span.base_offset => end.size.saturating_sub(span.position),
+            _ => span.available,
+        }
+    }
+
+    pub(super) fn batches_read(
+        &mut self,
+        serving: &Serving,
+        result: Result<Vec<Bytes>, StorageError>,
+        storage: &mut dyn Storage,
+    ) {
+        let offset = serving.offset;
+        let chunk = result.ok().and_then(|mut chunks| chunks.pop()).unwrap_or_default();
+        let mut whole = 0;
+        let mut first = None;
+        while let Ok((batch, rest)) = BatchView::split_first(&chunk[whole..]) {
+            if batch.last_offset() >= offset && first.is_none() {
+                first = Some(whole);
+            }
+            whole = chunk.len() - rest.len();
+        }
+        if first.is_none() && !chunk.is_empty() && serving.length < self.committed_bytes(serving.span) {
+            // One batch alone is larger, or the index led to one far before.
+            return self.read_batches(serving.to, offset, serving.span, 4 * serving.length, storage);
+        }
+        let bytes = first.map_or_else(Bytes::new, |first| chunk.slice(first..whole));
+        self.say(serving.to, Kind::Batches { offset, bytes });
+    }
+
+    fn take_state(&mut self, now: Now, from: u8, manifest: StateManifest, storage: &mut dyn Storage) {
+        let next = self.state.next_offset;
+        let applied = self.applied.op;
+        let Some(incoming) = self.incoming.as_mut().filter(|incoming| incoming.from == from) else {
+            return;
+        };
+        if incoming.manifest.is_some() {
+            return;
+        }
+        let behind = manifest.at.op <= applied && !incoming.from_scratch;
+        if behind || PartitionState::restore(&manifest.state).is_err() {
+            self.incoming = None;
+            return self.step(now, Input::StateFailed, storage);
+        }
+        // What was dropped there, or is of another history here, is not kept.
+        let fresh = incoming.from_scratch || next < manifest.first_offset || next > manifest.next_offset;
+        incoming.next_offset = if fresh { manifest.first_offset } else { next };
+        incoming.reminders = 0;
+        incoming.manifest = Some(manifest);
+        if fresh {
+            self.tail.clear();
+            incoming.writing += 1;
+            let job = self.segments.cut(None, &mut self.log.numbers);
+            self.log.write(job, Vec::new(), storage);
+        }
+        self.ask_for_more();
+        self.install_when_complete(storage);
+    }
+
+    fn take_batches(&mut self, now: Now, from: u8, bytes: &Bytes, storage: &mut dyn Storage) {
+        let Some(incoming) = self.incoming.as_mut().filter(|incoming| incoming.from == from) else {
+            return;
+        };
+        let Some(end) = incoming.manifest.as_ref().map(|manifest| manifest.next_offset) else {
+            return;
+        };
+        if bytes.is_empty() && incoming.next_offset < end {
+            // Dropped there meanwhile: another state will stand on what is left.
+            self.incoming = None;
+            return self.step(now, Input::StateFailed, storage);
+        }
+        let mut position = 0;
+        while let Ok((batch, rest)) = BatchView::split_first(&bytes[position..]) {
+            let length = bytes.len() - position - rest.len();
+            let header = *batch.header();
+            let wanted = incoming.next_offset < end && header.base_offset.get() == incoming.next_offset;
+            if wanted && batch.verify().is_ok() {
+                let raw = bytes.slice(position..position + length);
+                let (head, frames) = (raw.slice(..HEADER_SIZE), raw.slice(HEADER_SIZE..));
+                let placement = self.segments.place(&header, head, frames, &mut self.log.numbers);
+                let mut files = vec![placement.file];
+                if let Some(sealed) = placement.sealed {
+                    files.push(sealed.file);
+                    self.log.retire(sealed.file);
+                }
+                incoming.next_offset = batch.last_offset() + 1;
+                incoming.writing += 1;
+                incoming.reminders = 0;
+                self.log.write(placement.steps, files, storage);
+            }
+            position += length;
+        }
+        self.ask_for_more();
+        self.install_when_complete(storage);
+    }
+
+    pub(super) fn batches_written(&mut self, storage: &mut dyn Storage) {
+        if let Some(incoming) = &mut self.incoming {
+            incoming.writing = incoming.writing.saturating_sub(1);
+        }
+        self.install_when_complete(storage);
+    }
+
+    fn install_when_complete(&mut self, storage: &mut dyn Storage) {
+        let end = self.segments.end().map(|(segment, size)| LogPosition { segment, size });
+        let Some(incoming) = &mut self.incoming else { return };
+        let Some(manifest) = &incoming.manifest else { return };
+        if incoming.installing || incoming.writing > 0 || incoming.next_offset < manifest.next_offset {
+            return;
+        }
+        let Ok((state, _)) = PartitionState::restore(&manifest.state) else {
+            return;
+        };
+        incoming.installing = true;
+        let at = manifest.at;
+        self.log.install(at, state.snapshot(end), storage);
+    }
+
+    pub(super) fn state_installed(&mut self, now: Now, at: LogEnd, storage: &mut dyn Storage) {
+        let manifest = self.incoming.take().and_then(|incoming| incoming.manifest);
+        let restored = manifest.map(|manifest| PartitionState::restore(&manifest.state));
+        if let Some(Ok((state, _))) = restored {
+            self.state = state;
+            self.applied = at;
+            self.applied_end = self.segments.end().map(|(segment, size)| LogPosition { segment, size });
+            self.tail.clear();
+            self.publish_counters();
+        }
+        self.step(now, Input::StateInstalled { at }, storage);
+        self.remove_dropped(storage);
+    }
+}
