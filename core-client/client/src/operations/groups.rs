@@ -7,7 +7,7 @@ use iggy_protocol::request::group::{
     CreateConsumerGroup, DeleteConsumerGroup, GetConsumerGroup, GetConsumerGroups, JoinConsumerGroup,
     LeaveConsumerGroup, SyncConsumerGroup,
 };
-use iggy_protocol::{Command, Identifier, Name};
+use iggy_protocol::{Command, ErrorCode, Identifier};
 use tokio::time::Instant;
 
 use crate::call::{Call, execute};
@@ -16,7 +16,7 @@ use crate::core::Core;
 use crate::error::IggyError;
 use crate::frame_buffer::FrameBuffer;
 use crate::memberships::GroupKey;
-use crate::operations::read_payload;
+use crate::operations::{read_payload, resource_name};
 
 impl IggyClient {
     /// A group and its members; `None` when there is none of that name.
@@ -60,7 +60,7 @@ impl IggyClient {
         let body = CreateConsumerGroup {
             stream: stream.clone(),
             topic: topic.clone(),
-            name: Name::new(name)?,
+            name: resource_name(name, ErrorCode::InvalidConsumerGroupName)?,
         };
         self.fetch(Command::CreateConsumerGroup, &body).await
     }

@@ -19,10 +19,15 @@ pub use sessions::IdentityInfo;
 pub use table::{COMMANDS_WITHOUT_OPERATION, Module, OBJECTS, OPERATIONS, ObjectEntry, OperationEntry};
 
 use iggy_protocol::codec::Decode;
-use iggy_protocol::{Command, Encode, ErrorCode};
+use iggy_protocol::{Command, Encode, ErrorCode, Name};
 
 use crate::client::IggyClient;
 use crate::error::IggyError;
+
+/// A name for something new; what is wrong with it is said with the code of that kind of thing.
+fn resource_name(text: &str, invalid: ErrorCode) -> Result<Name, IggyError> {
+    Name::new(text).map_err(|error| IggyError::new(invalid, error.to_string()).with_source(error))
+}
 
 /// Reads a payload that must fill the reply exactly.
 pub(crate) fn read_payload<T: for<'a> Decode<'a>>(payload: &[u8]) -> Result<T, IggyError> {

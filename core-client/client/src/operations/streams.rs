@@ -4,10 +4,11 @@ use iggy_protocol::reply::stream::{Stream, StreamDetails, Streams};
 use iggy_protocol::request::Empty;
 use iggy_protocol::request::stream::{CreateStream, DeleteStream, GetStream};
 use iggy_protocol::request::system::{Resource, UpdateResource};
-use iggy_protocol::{Command, Identifier, Name};
+use iggy_protocol::{Command, ErrorCode, Identifier};
 
 use crate::client::IggyClient;
 use crate::error::IggyError;
+use crate::operations::resource_name;
 use crate::resource_options::{StreamCreateOptions, StreamUpdateOptions};
 
 impl IggyClient {
@@ -32,7 +33,7 @@ impl IggyClient {
     /// ```
     pub async fn create_stream(&self, name: &str, options: &StreamCreateOptions) -> Result<StreamDetails, IggyError> {
         let body = CreateStream {
-            name: Name::new(name)?,
+            name: resource_name(name, ErrorCode::InvalidStreamName)?,
             options: options.encode()?,
         };
         self.fetch(Command::CreateStream, &body).await

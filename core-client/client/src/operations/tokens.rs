@@ -3,10 +3,11 @@
 use iggy_protocol::reply::user::{PersonalAccessToken, PersonalAccessTokens, RawPersonalAccessToken};
 use iggy_protocol::request::Empty;
 use iggy_protocol::request::token::{CreatePersonalAccessToken, DeletePersonalAccessToken};
-use iggy_protocol::{Command, Name, Secret};
+use iggy_protocol::{Command, ErrorCode, Secret};
 
 use crate::client::IggyClient;
 use crate::error::IggyError;
+use crate::operations::resource_name;
 use crate::resource_options::IggyExpiry;
 
 impl IggyClient {
@@ -22,7 +23,7 @@ impl IggyClient {
     /// answers [`iggy_protocol::ErrorCode::PersonalAccessTokenAlreadyExists`]: the token exists and its value is lost.
     pub async fn create_personal_access_token(&self, name: &str, expiry: IggyExpiry) -> Result<Secret, IggyError> {
         let body = CreatePersonalAccessToken {
-            name: Name::new(name)?,
+            name: resource_name(name, ErrorCode::InvalidPersonalAccessTokenName)?,
             expiry: expiry.as_micros(),
         };
         let raw: RawPersonalAccessToken = self.fetch(Command::CreatePersonalAccessToken, &body).await?;
@@ -31,7 +32,9 @@ impl IggyClient {
 
     /// Deletes a token.
     pub async fn delete_personal_access_token(&self, name: &str) -> Result<(), IggyError> {
-        let body = DeletePersonalAccessToken { name: Name::new(name)? };
+        let body = DeletePersonalAccessToken {
+            name: resource_name(name, ErrorCode::InvalidPersonalAccessTokenName)?,
+        };
         self.ask(Command::DeletePersonalAccessToken, &body).await.map(drop)
     }
 }

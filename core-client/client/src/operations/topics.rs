@@ -3,10 +3,11 @@
 use iggy_protocol::reply::topic::{Topic, TopicDetails, Topics};
 use iggy_protocol::request::system::{Resource, UpdateResource};
 use iggy_protocol::request::topic::{CreateTopic, DeleteTopic, GetTopic, GetTopics};
-use iggy_protocol::{Command, Identifier, Name};
+use iggy_protocol::{Command, ErrorCode, Identifier};
 
 use crate::client::IggyClient;
 use crate::error::IggyError;
+use crate::operations::resource_name;
 use crate::resource_options::{TopicCreateOptions, TopicUpdateOptions};
 
 impl IggyClient {
@@ -58,7 +59,7 @@ impl IggyClient {
         let body = CreateTopic {
             stream: stream.clone(),
             partitions_count: options.partitions_count.unwrap_or(1),
-            name: Name::new(name)?,
+            name: resource_name(name, ErrorCode::InvalidTopicName)?,
             options: options.encode()?,
         };
         self.fetch(Command::CreateTopic, &body).await

@@ -5,10 +5,11 @@ use iggy_protocol::request::Empty;
 use iggy_protocol::request::session::Credentials;
 use iggy_protocol::request::system::{Resource, UpdateResource};
 use iggy_protocol::request::user::{ChangePassword, CreateUser, DeleteUser, GetUser, UpdatePermissions};
-use iggy_protocol::{Command, ErrorCode, Identifier, Name, Permissions, Secret};
+use iggy_protocol::{Command, ErrorCode, Identifier, Permissions, Secret};
 
 use crate::client::IggyClient;
 use crate::error::IggyError;
+use crate::operations::resource_name;
 use crate::resource_options::{UserCreateOptions, UserUpdateOptions};
 
 fn password(text: &str) -> Result<Secret, IggyError> {
@@ -41,7 +42,7 @@ impl IggyClient {
         options: &UserCreateOptions,
     ) -> Result<UserDetails, IggyError> {
         let body = CreateUser {
-            username: Name::new(username)?,
+            username: resource_name(username, ErrorCode::InvalidUsername)?,
             password: password(secret)?,
             status: options.status.code(),
             permissions: options.permissions.clone(),
@@ -61,7 +62,7 @@ impl IggyClient {
         })
         .await?;
         if let (true, Some(name)) = (own, &options.username) {
-            let name = Name::new(name)?;
+            let name = resource_name(name, ErrorCode::InvalidUsername)?;
             self.core().session.update_credentials(|credentials| {
                 if let Credentials::Password { username, .. } = credentials {
                     *username = name;

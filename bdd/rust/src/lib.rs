@@ -1,0 +1,1 @@
+//! The scenarios of `bdd/features` in Rust: see `tests/features`. Nothing is here for others to use.

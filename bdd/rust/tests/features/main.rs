@@ -1,0 +1,33 @@
+//! Runs every scenario of `bdd/features` with the Rust client against one node that the run starts and stops.
+//!
+//! `cargo test -p iggy-bdd` runs all; `-- --input 'bdd/features/reader.feature'` one file, `-- --name 'pattern'` some.
+
+// Steps own what they take from a text.
+#![allow(clippy::needless_pass_by_value)]
+
+mod steps;
+mod values;
+mod world;
+
+use cucumber::World as _;
+use cucumber::writer::Stats as _;
+use futures::FutureExt;
+use world::{BddWorld, Node};
+
+#[tokio::main]
+async fn main() {
+    let features = concat!(env!("CARGO_MANIFEST_DIR"), "/../features");
+    Node::start().await;
+    let outcome = BddWorld::cucumber()
+        // One node serves all scenarios, and some of them restart it.
+        .max_concurrent_scenarios(1)
+        .fail_on_skipped()
+        .after(|_, _, _, _, world| async move { world.expect("a world").finish().await }.boxed_local())
+        .run(features)
+        .await;
+    Node::stop().await;
+    let failed = outcome.execution_has_failed();
+    if failed || outcome.passed_steps() == 0 {
+        std::process::exit(1);
+    }
+}
