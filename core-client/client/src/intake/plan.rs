@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use iggy_protocol::PollingStrategy;
 use iggy_protocol::limits::MAX_PARTITIONS_PER_REQUEST;
 use iggy_protocol::request::message::{FetchMessages, FetchTarget};
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::Settings;
@@ -13,6 +13,9 @@ use super::cursor::{Activity, Lookup};
 use super::membership::MembershipJob;
 use super::state::{FetchKey, InFlight, Phase, State};
 use crate::poll::{Checkpoint, CommitPolicy, PollOptions, ReadStart};
+
+/// How long reads wait for lookups of other partitions at most.
+const GATHERING: Duration = Duration::from_millis(20);
 
 /// Work that waits for the server.
 #[derive(Debug)]
@@ -78,10 +81,8 @@ impl State {
         let idle = self.cursors.values().filter(|cursor| cursor.activity == Activity::Idle);
         let stores = self.commits.due_at().filter(|_| !self.storing);
         let member = self.member.as_ref().and_then(super::membership::Member::next_due);
-        idle.filter_map(|cursor| cursor.resume_at)
-            .chain(stores)
-            .chain(member)
-            .min()
+        let resumes = idle.filter_map(|cursor| cursor.resume_at);
+        resumes.chain(stores).chain(member).chain(self.gather_until).min()
     }
 
     fn plan_stores(&mut self, jobs: &mut Vec<Job>) {
@@ -131,9 +132,23 @@ impl State {
         for (id, start, commits) in polled {
             jobs.extend(self.plan_poll(settings, id, start, commits));
         }
-        for (key, ids) in by_key {
-            jobs.extend(self.plan_fetch(settings, key, ids));
+        if !self.gathers(jobs, now) {
+            for (key, ids) in by_key {
+                jobs.extend(self.plan_fetch(settings, key, ids));
+            }
         }
+    }
+
+    /// Partitions that are looked up at the same time are read together, unless one takes long to be found.
+    fn gathers(&mut self, jobs: &[Job], now: Instant) -> bool {
+        let asked = |job: &&Job| matches!(job, Job::Route { .. } | Job::Stored { .. });
+        let lookups = jobs.iter().filter(asked).count();
+        if self.lookups == 0 && lookups > 0 {
+            self.gather_until = Some(now + GATHERING);
+        }
+        self.lookups += lookups;
+        self.gather_until.take_if(|until| self.lookups == 0 || *until <= now);
+        self.gather_until.is_some()
     }
 
     fn plan_poll(&mut self, settings: &Settings, partition_id: u32, start: ReadStart, commits: bool) -> Option<Job> {

@@ -55,6 +55,7 @@ impl State {
         route: Result<PartitionRoute, IggyError>,
         now: Instant,
     ) {
+        self.lookups = self.lookups.saturating_sub(1);
         if !self.is_current(partition_id, generation) {
             return;
         }
@@ -77,6 +78,7 @@ impl State {
         stored: Result<Option<u64>, IggyError>,
         now: Instant,
     ) {
+        self.lookups = self.lookups.saturating_sub(1);
         if !self.is_current(partition_id, generation) {
             return;
         }

@@ -81,6 +81,9 @@ pub struct State {
     pub held_messages: usize,
     pub held_bytes: usize,
     pub commits: Commits,
+    /// Lookups under way, and until when reads wait for them, so that partitions are read together.
+    pub lookups: usize,
+    pub gather_until: Option<Instant>,
     /// Whether positions are being stored.
     pub storing: bool,
     /// Positions of partitions that were taken away.
@@ -119,6 +122,8 @@ impl State {
             held_messages: 0,
             held_bytes: 0,
             commits: Commits::new(settings.options.commit),
+            lookups: 0,
+            gather_until: None,
             storing: false,
             drained: Vec::new(),
             yielded: BTreeMap::new(),

@@ -1,7 +1,10 @@
 //! What the client does when the server misbehaves, against a peer that follows a script per request.
 
 mod cluster;
+mod drops;
 mod peer;
+mod reads;
+mod store;
 
 use iggy_protocol::{Command, Consumer, ErrorCode, EvictionReason, IggyDuration, PollingStrategy};
 use tokio::time::Duration;

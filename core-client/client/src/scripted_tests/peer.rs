@@ -4,24 +4,31 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use bytes::BytesMut;
-use iggy_protocol::codec::Encode;
-use iggy_protocol::reply::group::Assignment;
+use iggy_protocol::codec::{Decode, Encode};
+use iggy_protocol::options::Options;
+use iggy_protocol::reply::group::{Assignment, ConsumerGroup};
 use iggy_protocol::reply::message::{PartitionRoute, PollHead, SendConfirmation, SendReply};
 use iggy_protocol::reply::session::LoginReply;
+use iggy_protocol::reply::stream::Stream;
 use iggy_protocol::reply::system::{ClusterMetadata, ClusterNode, NodeRole, NodeStatus};
+use iggy_protocol::reply::topic::Topic;
+use iggy_protocol::request::message::{DeferredPoll, FetchMessages};
+use iggy_protocol::request::offset::{DeleteConsumerOffset, GetConsumerOffset, StoreConsumerOffset};
 use iggy_protocol::{
     Command, Committed, ErrorCode, EvictionHeader, EvictionReason, Identifier, Name, Operation, PartitionContext,
     Partitioning, ReplyHeader, RequestHeader, Secret, result_section,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Duration;
 
 use crate::client::IggyClient;
 use crate::config::ClientConfig;
 use crate::error::IggyError;
 use crate::message::IggyMessage;
+use crate::scripted_tests::store::Store;
 
 /// What the peer does with one request.
 #[derive(Debug, Clone)]
@@ -38,6 +45,8 @@ pub enum Step {
     Ignore,
     /// Closes the connection without an answer.
     Close,
+    /// Serves it and closes the connection before the answer.
+    Lose,
     /// Evicts.
     Evict(EvictionReason),
     /// Answers with a body of so many bytes.
@@ -51,6 +60,10 @@ struct Script {
     /// The node that leads the partition, and the view it leads in.
     primary: (u8, u32),
     steps: HashMap<Command, Vec<Step>>,
+    /// What reads find; without it, nothing is ever there.
+    store: Option<Store>,
+    /// What a member of a group is assigned.
+    assignment: Option<Assignment>,
 }
 
 impl Script {
@@ -79,6 +92,8 @@ impl Seen {
 
 pub struct Peer {
     script: Arc<Mutex<Script>>,
+    /// Tells parked reads that there is something new.
+    changed: watch::Sender<()>,
     seen: mpsc::UnboundedReceiver<Seen>,
     pub client: IggyClient,
 }
@@ -92,11 +107,13 @@ impl Peer {
     /// Nodes with replica ids from 0; node 0 leads the metadata, and partitions until [`Self::lead`] says otherwise.
     pub async fn start_cluster(nodes: u8, timeout: Duration, heartbeat_interval: Duration) -> Self {
         let script = Arc::new(Mutex::new(Script::default()));
+        let changed = watch::Sender::new(());
         let (sender, seen) = mpsc::unbounded_channel();
         for node in 0..nodes {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             script.lock().unwrap().ports.push(listener.local_addr().unwrap().port());
-            tokio::spawn(accept(listener, node, script.clone(), sender.clone()));
+            let changes = changed.subscribe();
+            tokio::spawn(accept(listener, node, (script.clone(), changes), sender.clone()));
         }
         let address = format!("127.0.0.1:{}", script.lock().unwrap().ports[0]);
         let credentials = iggy_protocol::request::session::Credentials::Password {
@@ -113,7 +130,25 @@ impl Peer {
             .with_auto_sign_in(credentials)
             .with_request_timeout(timeout)
             .build();
-        Self { script, seen, client }
+        Self {
+            script,
+            changed,
+            seen,
+            client,
+        }
+    }
+
+    /// Changes, or looks at, what the peer stores.
+    pub fn store<T>(&self, change: impl FnOnce(&mut Store) -> T) -> T {
+        let changed = change(self.script.lock().unwrap().store.get_or_insert_default());
+        self.changed.send_replace(());
+        changed
+    }
+
+    /// What a member of a group is assigned from now on.
+    pub fn assign(&self, generation: u64, partitions: &[u32]) {
+        let partitions = partitions.to_vec();
+        self.script.lock().unwrap().assignment = Some(Assignment { generation, partitions });
     }
 
     /// From now on this node leads the partition, in this view.
@@ -169,60 +204,218 @@ pub fn id(number: u32) -> Identifier {
     Identifier::numeric(number)
 }
 
-async fn accept(listener: TcpListener, node: u8, script: Arc<Mutex<Script>>, seen: mpsc::UnboundedSender<Seen>) {
+type Shared = (Arc<Mutex<Script>>, watch::Receiver<()>);
+
+async fn accept(listener: TcpListener, node: u8, shared: Shared, seen: mpsc::UnboundedSender<Seen>) {
     for connection in 1.. {
         let Ok((stream, _)) = listener.accept().await else {
             return;
         };
-        tokio::spawn(serve(stream, (node, connection), script.clone(), seen.clone()));
+        tokio::spawn(serve(stream, (node, connection), shared.clone(), seen.clone()));
     }
 }
 
-async fn serve(
-    mut stream: TcpStream,
-    (node, connection): (u8, u32),
-    script: Arc<Mutex<Script>>,
-    seen: mpsc::UnboundedSender<Seen>,
-) {
+/// Passes on the frames of a connection.
+async fn read_frames(mut stream: OwnedReadHalf, frames: mpsc::UnboundedSender<Vec<u8>>) {
     loop {
         let mut frame = vec![0; 256];
         if stream.read_exact(&mut frame).await.is_err() {
             return;
         }
+        let size = RequestHeader::view(&frame).unwrap().prefix.size.get();
+        frame.resize(size as usize, 0);
+        if stream.read_exact(&mut frame[256..]).await.is_err() || frames.send(frame).is_err() {
+            return;
+        }
+    }
+}
+
+/// A read that waits for messages.
+struct Parked {
+    header: RequestHeader,
+    command: Command,
+    body: Vec<u8>,
+}
+
+impl Parked {
+    fn commits(&self) -> bool {
+        match self.command {
+            Command::FetchMessages => FetchMessages::from_bytes(&self.body).unwrap().auto_commit,
+            _ => DeferredPoll::from_bytes(&self.body).unwrap().poll.auto_commit,
+        }
+    }
+
+    /// The answer, if it need not wait any more.
+    fn answer(&self, store: &mut Store, over: bool) -> Option<Vec<u8>> {
+        let body = match self.command {
+            Command::FetchMessages => store.fetch(&FetchMessages::from_bytes(&self.body).unwrap(), over)?,
+            _ => store.poll(&DeferredPoll::from_bytes(&self.body).unwrap(), over)?,
+        };
+        Some(framed(&self.header, Operation::NonReplicated, &body, false))
+    }
+}
+
+async fn serve(
+    stream: TcpStream,
+    (node, connection): (u8, u32),
+    (script, mut changes): Shared,
+    seen: mpsc::UnboundedSender<Seen>,
+) {
+    let (reader, mut writer) = stream.into_split();
+    let (sender, mut frames) = mpsc::unbounded_channel();
+    let reading = tokio::spawn(read_frames(reader, sender));
+    let _ended = AbortOnDrop(reading);
+    let mut parked: Vec<Parked> = Vec::new();
+    loop {
+        let frame = tokio::select! {
+            frame = frames.recv() => frame,
+            Ok(()) = changes.changed() => {
+                let replies: Vec<Vec<u8>> = {
+                    let mut script = script.lock().unwrap();
+                    let store = script.store.get_or_insert_default();
+                    let mut replies = Vec::new();
+                    parked.retain(|read| read.answer(store, false).map(|reply| replies.push(reply)).is_none());
+                    replies
+                };
+                for reply in replies {
+                    if writer.write_all(&reply).await.is_err() {
+                        return;
+                    }
+                }
+                continue;
+            }
+        };
+        let Some(frame) = frame else { return };
         let header = *RequestHeader::view(&frame).unwrap();
-        frame.resize(header.prefix.size.get() as usize, 0);
-        stream.read_exact(&mut frame[256..]).await.unwrap();
         let operation = header.validate().unwrap();
         let command = Command::of_header(operation, header.code.get()).unwrap();
-        let (step, ports, primary) = {
-            let mut script = script.lock().unwrap();
-            (script.next(command), script.ports.clone(), script.primary)
-        };
-        let led = matches!(command, Command::SendMessages | Command::PollMessagesDeferred);
-        let step = if led && primary.0 != node {
-            Step::Refuse(ErrorCode::NotPrimary)
-        } else {
-            step
-        };
-        let _ = seen.send(Seen {
+        let body = frame[256..].to_vec();
+        let seen_frame = Seen {
             node,
             connection,
             command,
             frame,
-        });
-        let reply = match step {
-            Step::Serve => answer(&header, command, true, &ports, primary),
-            Step::ServeUnproven => answer(&header, command, false, &ports, primary),
-            Step::Refuse(code) => ReplyHeader::uncommitted(&header, code.code()).as_array().to_vec(),
-            Step::Reject(code) => framed(&header, operation, &result_section::rejection(code), true),
-            Step::Flood(size) => framed(&header, operation, &vec![0; size], false),
-            Step::Ignore => continue,
-            Step::Close => return,
-            Step::Evict(reason) => EvictionHeader::new(header.client.get(), reason).as_array().to_vec(),
         };
-        if stream.write_all(&reply).await.is_err() {
-            return;
+        let _ = seen.send(seen_frame);
+        match react(&script, node, &header, command, &body, &mut parked) {
+            Reaction::Reply(reply) => {
+                if writer.write_all(&reply).await.is_err() {
+                    return;
+                }
+            }
+            Reaction::Silence => {}
+            Reaction::Close => return,
         }
+    }
+}
+
+enum Reaction {
+    Reply(Vec<u8>),
+    Silence,
+    Close,
+}
+
+/// Does what the script says about a request.
+fn react(
+    script: &Mutex<Script>,
+    node: u8,
+    header: &RequestHeader,
+    command: Command,
+    body: &[u8],
+    parked: &mut Vec<Parked>,
+) -> Reaction {
+    let mut script = script.lock().unwrap();
+    let led = matches!(
+        command,
+        Command::SendMessages | Command::PollMessagesDeferred | Command::FetchMessages
+    );
+    let mut step = script.next(command);
+    if led && script.primary.0 != node {
+        step = Step::Refuse(ErrorCode::NotPrimary);
+    }
+    let operation = command.operation();
+    Reaction::Reply(match step {
+        Step::Serve | Step::ServeUnproven | Step::Lose => {
+            let committed = !matches!(step, Step::ServeUnproven);
+            let stored = stored_answer(&mut script, header, command, body, parked);
+            match (step, stored) {
+                (Step::Lose, _) => return Reaction::Close,
+                (_, Stored::Answer(reply)) => reply,
+                (_, Stored::Silence) => return Reaction::Silence,
+                (_, Stored::Elsewhere) => answer(header, command, committed, &script),
+            }
+        }
+        Step::Refuse(code) => ReplyHeader::uncommitted(header, code.code()).as_array().to_vec(),
+        Step::Reject(code) => framed(header, operation, &result_section::rejection(code), true),
+        Step::Flood(size) => framed(header, operation, &vec![0; size], false),
+        Step::Ignore => return Reaction::Silence,
+        Step::Close => return Reaction::Close,
+        Step::Evict(reason) => EvictionHeader::new(header.client.get(), reason).as_array().to_vec(),
+    })
+}
+
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// What a store has to say about a request.
+enum Stored {
+    Answer(Vec<u8>),
+    /// Nothing for now, or for ever.
+    Silence,
+    /// It is none of its business.
+    Elsewhere,
+}
+
+fn stored_answer(
+    script: &mut Script,
+    header: &RequestHeader,
+    command: Command,
+    body: &[u8],
+    parked: &mut Vec<Parked>,
+) -> Stored {
+    let Some(store) = script.store.as_mut() else {
+        return Stored::Elsewhere;
+    };
+    let answer = |reply: Option<Vec<u8>>| reply.map_or(Stored::Silence, Stored::Answer);
+    match command {
+        Command::FetchMessages | Command::PollMessagesDeferred => {
+            let read = Parked {
+                header: *header,
+                command,
+                body: body.to_vec(),
+            };
+            let reply = read.answer(store, false);
+            if reply.is_none() {
+                parked.push(read);
+            }
+            answer(reply)
+        }
+        Command::CancelDeferred => {
+            let index = parked.iter().position(|read| read.header.request == header.request);
+            let read = index.map(|index| parked.remove(index)).filter(Parked::commits);
+            answer(read.and_then(|read| read.answer(store, true)))
+        }
+        Command::GetConsumerOffset => {
+            let get = GetConsumerOffset::from_bytes(body).unwrap();
+            let body = store.get(get.partition_id.unwrap());
+            Stored::Answer(framed(header, Operation::NonReplicated, &body, false))
+        }
+        Command::StoreConsumerOffset => {
+            let asked = StoreConsumerOffset::from_bytes(body).unwrap();
+            store.store(asked.partition_id.unwrap(), Some(asked.offset));
+            Stored::Elsewhere
+        }
+        Command::DeleteConsumerOffset => {
+            let asked = DeleteConsumerOffset::from_bytes(body).unwrap();
+            store.store(asked.partition_id.unwrap(), None);
+            Stored::Elsewhere
+        }
+        _ => Stored::Elsewhere,
     }
 }
 
@@ -249,7 +442,8 @@ fn framed(header: &RequestHeader, operation: Operation, body: &[u8], committed: 
 }
 
 /// What a server with one stream and one topic of one partition says.
-fn answer(header: &RequestHeader, command: Command, committed: bool, ports: &[u16], primary: (u8, u32)) -> Vec<u8> {
+fn answer(header: &RequestHeader, command: Command, committed: bool, script: &Script) -> Vec<u8> {
+    let (ports, primary) = (&script.ports, script.primary);
     let mut body = BytesMut::new();
     let operation = command.operation();
     match command {
@@ -313,11 +507,11 @@ fn answer(header: &RequestHeader, command: Command, committed: bool, ports: &[u1
             .encode(&mut body);
         }
         Command::SyncConsumerGroup => {
-            Assignment {
+            let assignment = script.assignment.clone().unwrap_or(Assignment {
                 generation: 1,
                 partitions: vec![0],
-            }
-            .encode(&mut body);
+            });
+            assignment.encode(&mut body);
         }
         Command::PollMessagesDeferred => {
             let context = PartitionContext::from_route(7, 80);
@@ -329,6 +523,7 @@ fn answer(header: &RequestHeader, command: Command, committed: bool, ports: &[u1
             }
             .encode(&mut body);
         }
+        Command::GetStream | Command::GetTopic | Command::GetConsumerGroup => describe(command, &mut body),
         _ if operation.is_result_framed() => result_section::put_success(&mut body),
         _ => {}
     }
@@ -338,4 +533,41 @@ fn answer(header: &RequestHeader, command: Command, committed: bool, ports: &[u1
         &body,
         committed && operation != Operation::NonReplicated,
     )
+}
+
+/// The stream, the topic and the group there are.
+fn describe(command: Command, body: &mut BytesMut) {
+    let name = Name::new("thing").unwrap();
+    let (options, derived_options) = (Options::default(), Options::default());
+    match command {
+        Command::GetStream => Stream {
+            id: 1,
+            created_at: 1,
+            topics_count: 0,
+            size_bytes: 0,
+            messages_count: 0,
+            name,
+            options,
+            derived_options,
+        }
+        .encode(body),
+        Command::GetTopic => Topic {
+            id: 2,
+            created_at: 1,
+            partitions_count: 0,
+            size_bytes: 0,
+            messages_count: 0,
+            name,
+            options,
+            derived_options,
+        }
+        .encode(body),
+        _ => ConsumerGroup {
+            id: 3,
+            partitions_count: 1,
+            members_count: 0,
+            name,
+        }
+        .encode(body),
+    }
 }

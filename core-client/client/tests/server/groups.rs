@@ -1,6 +1,7 @@
 //! Members of a consumer group: joining, sharing, leaving, vanishing, and positions under a generation.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use iggy::prelude::*;
@@ -25,7 +26,12 @@ async fn joined(client: &IggyClient, options: PollOptions) -> IggyConsumer {
 }
 
 /// A client that reads its assignments again often.
-async fn attentive(server: &TestServer) -> IggyClient {
+pub async fn attentive(server: &TestServer) -> IggyClient {
+    attentive_at(server.tcp_address()).await
+}
+
+/// The same at another address.
+pub async fn attentive_at(address: SocketAddr) -> IggyClient {
     let config = ClientConfig {
         heartbeat_interval: Duration::from_millis(100),
         ..ClientConfig::default()
@@ -36,7 +42,7 @@ async fn attentive(server: &TestServer) -> IggyClient {
     };
     let client = IggyClient::builder()
         .with_config(config)
-        .with_server_address(&server.tcp_address().to_string())
+        .with_server_address(&address.to_string())
         .unwrap()
         .with_auto_sign_in(credentials)
         .build();

@@ -10,6 +10,7 @@ mod producers;
 mod readers;
 mod resources;
 mod sessions;
+mod shared_groups;
 
 use iggy::prelude::*;
 use iggy_testkit::TestServer;
