@@ -1,13 +1,11 @@
 //! The iggy command line.
 
 mod arguments;
-mod change_text;
 mod commands;
 mod connect;
 mod credentials;
 mod message_text;
 mod output;
-mod permission_text;
 mod progress;
 mod prompt;
 mod store;

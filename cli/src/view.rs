@@ -10,7 +10,7 @@ use iggy_protocol::reply::user::{PersonalAccessToken, User, UserDetails};
 use iggy_protocol::{Options, Permissions, TypedValue, ValueKind};
 
 use crate::output::{Cell, Record};
-use crate::permission_text::{global_names, stream_names, topic_names};
+use iggy_view::permissions::{global_names, stream_names, topic_names};
 
 const NO_USER: u32 = u32::MAX;
 

@@ -11,7 +11,7 @@ use iggy_protocol::request::system::{SnapshotCompression, SnapshotType};
 use super::ConnectionArguments;
 use super::resource::ListMode;
 use super::value::parse_time;
-use crate::change_text::parse_cursor;
+use iggy_view::changes::parse_cursor;
 
 /// Transports that this program speaks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

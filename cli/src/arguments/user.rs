@@ -5,7 +5,7 @@ use iggy_protocol::{GlobalPermissions, Identifier, Permissions};
 
 use super::resource::ListMode;
 use super::value::parse_id;
-use crate::permission_text::{StreamGrant, parse_global_permissions};
+use iggy_view::permissions::{StreamGrant, parse_global_permissions};
 
 /// Whether a user may sign in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

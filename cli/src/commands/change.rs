@@ -7,8 +7,8 @@ use iggy_protocol::request::metadata_changes::{ChangesStart as Start, GetMetadat
 
 use super::Session;
 use crate::arguments::{ChangesArguments, ChangesGroup, ChangesStart, MetadataCommand};
-use crate::change_text;
 use crate::output::print_text;
+use iggy_view::changes;
 
 impl From<ChangesGroup> for u8 {
     fn from(wanted: ChangesGroup) -> Self {
@@ -52,7 +52,7 @@ pub(super) async fn run(session: &Session, command: MetadataCommand) -> Result<(
     };
     loop {
         let page = session.client.get_metadata_changes(&query).await?;
-        print_text(&format!("{}\n", change_text::page(&page)))?;
+        print_text(&format!("{}\n", changes::page(&page)))?;
         match (next_start(&page), page.has_more) {
             (Some(next), true) => query.start = next,
             (next, false) if follow => {

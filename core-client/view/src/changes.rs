@@ -8,7 +8,7 @@ use iggy_protocol::request::metadata_changes::Cursor;
 use iggy_protocol::{Options, Permissions};
 use serde_json::{Map, Value, json};
 
-use crate::permission_text::{global_names, stream_names, topic_names};
+use crate::permissions::{global_names, stream_names, topic_names};
 
 /// One page as one JSON object.
 pub fn page(page: &MetadataChanges) -> Value {
@@ -35,6 +35,9 @@ pub fn cursor_text(cursor: &Cursor) -> String {
 }
 
 /// Reads what a page's `next` shows.
+///
+/// # Errors
+/// Anything else; says what is allowed.
 pub fn parse_cursor(text: &str) -> Result<Cursor, String> {
     let parts: Vec<_> = text.split('-').collect();
     let read = || {
@@ -52,7 +55,7 @@ pub fn parse_cursor(text: &str) -> Result<Cursor, String> {
     read().ok_or_else(|| "allowed: the `next` of a page, as it was printed".to_owned())
 }
 
-fn hexadecimal(number: u128) -> String {
+pub(crate) fn hexadecimal(number: u128) -> String {
     format!("{number:032x}")
 }
 
@@ -78,7 +81,7 @@ fn group_name(number: u8) -> Value {
 }
 
 /// Puts objects together; later ones add to earlier ones.
-fn merged<const N: usize>(parts: [Value; N]) -> Value {
+pub(crate) fn merged<const N: usize>(parts: [Value; N]) -> Value {
     let objects = parts
         .into_iter()
         .filter_map(|part| if let Value::Object(map) = part { Some(map) } else { None });
@@ -100,7 +103,7 @@ fn user(key: &UserKey) -> Value {
     json!({ "user_id": key.user_id, "user_created_at": key.user_created_at })
 }
 
-fn option_map(options: &Options) -> Value {
+pub(crate) fn option_map(options: &Options) -> Value {
     Value::Object(
         options
             .iter()
@@ -118,7 +121,7 @@ fn visible(options: &VisibleOptions) -> Value {
     }
 }
 
-fn granted(permissions: Option<&Permissions>) -> Value {
+pub(crate) fn granted(permissions: Option<&Permissions>) -> Value {
     let Some(permissions) = permissions else {
         return Value::Null;
     };

@@ -45,6 +45,9 @@ const TOPIC: [Flag<TopicPermissions>; 4] = [
 ];
 
 /// Reads global permissions separated by commas.
+///
+/// # Errors
+/// A word that is no permission; says what is allowed.
 pub fn parse_global_permissions(text: &str) -> Result<GlobalPermissions, String> {
     parse_flags(text, &GLOBAL)
 }
@@ -82,8 +85,12 @@ fn parse_grant<T: Default>(text: &str, what: &str, known: &[Flag<T>]) -> Result<
 }
 
 fn parse_flags<T: Default>(text: &str, known: &[Flag<T>]) -> Result<T, String> {
+    parse_words(text.split(',').map(str::trim), known)
+}
+
+fn parse_words<'a, T: Default>(words: impl Iterator<Item = &'a str>, known: &[Flag<T>]) -> Result<T, String> {
     let mut flags = T::default();
-    for word in text.split(',').map(str::trim) {
+    for word in words {
         let Some((_, _, flag)) = known.iter().find(|(long, short, _)| *long == word || *short == word) else {
             let allowed: Vec<_> = known
                 .iter()
@@ -97,6 +104,30 @@ fn parse_flags<T: Default>(text: &str, known: &[Flag<T>]) -> Result<T, String> {
         *flag(&mut flags) = true;
     }
     Ok(flags)
+}
+
+/// Global permissions by their names.
+///
+/// # Errors
+/// A name that is none; says what is allowed.
+pub fn parse_global(names: &[String]) -> Result<GlobalPermissions, String> {
+    parse_words(names.iter().map(String::as_str), &GLOBAL)
+}
+
+/// As [`parse_global`], of a stream.
+///
+/// # Errors
+/// As [`parse_global`].
+pub fn parse_stream(names: &[String]) -> Result<StreamFlags, String> {
+    parse_words(names.iter().map(String::as_str), &STREAM)
+}
+
+/// As [`parse_global`], of a topic.
+///
+/// # Errors
+/// As [`parse_global`].
+pub fn parse_topic(names: &[String]) -> Result<TopicPermissions, String> {
+    parse_words(names.iter().map(String::as_str), &TOPIC)
 }
 
 /// The long names of what is granted, for showing.
