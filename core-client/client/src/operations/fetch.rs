@@ -45,18 +45,23 @@ impl IggyClient {
         if fetch.auto_commit {
             call.kind = CallKind::CommittingRead;
             call.cancel = Some(cancel);
-            let mut partitions: Vec<u32> = fetch.targets.iter().map(|target| target.partition_id).collect();
-            partitions.sort_unstable();
-            let gate = |partition_id| LaneKey::Progress {
-                partition: RouteKey {
-                    stream: fetch.stream.clone(),
-                    topic: fetch.topic.clone(),
-                    partition_id,
-                },
-                consumer: fetch.consumer.clone(),
-            };
-            call.gates = partitions.into_iter().map(gate).collect();
+            call.gates = progress_gates(fetch);
         }
         execute(self.core(), call).await
     }
+}
+
+/// The turns a fetch that commits takes, in ascending order of its partitions.
+pub(super) fn progress_gates(fetch: &FetchMessages) -> Vec<LaneKey> {
+    let mut partitions: Vec<u32> = fetch.targets.iter().map(|target| target.partition_id).collect();
+    partitions.sort_unstable();
+    let gate = |partition_id| LaneKey::Progress {
+        partition: RouteKey {
+            stream: fetch.stream.clone(),
+            topic: fetch.topic.clone(),
+            partition_id,
+        },
+        consumer: fetch.consumer.clone(),
+    };
+    partitions.into_iter().map(gate).collect()
 }

@@ -29,16 +29,9 @@ impl IggyClient {
         topic: &Identifier,
         checkpoint: &Checkpoint,
     ) -> Result<(), IggyError> {
-        let context = Some(checkpoint.context);
-        self.store(
-            consumer,
-            stream,
-            topic,
-            checkpoint.partition_id,
-            checkpoint.offset,
-            context,
-        )
-        .await
+        let partition = place(stream, topic, checkpoint.partition_id);
+        self.store(consumer, partition, checkpoint.offset, Some(checkpoint.context))
+            .await
     }
 
     /// Stores the offset of the last processed message, in whatever history the partition has.
@@ -50,37 +43,27 @@ impl IggyClient {
         partition_id: u32,
         offset: u64,
     ) -> Result<(), IggyError> {
-        self.store(consumer, stream, topic, partition_id, offset, None).await
+        self.store(consumer, place(stream, topic, partition_id), offset, None)
+            .await
     }
 
     async fn store(
         &self,
         consumer: &Consumer,
-        stream: &Identifier,
-        topic: &Identifier,
-        partition_id: u32,
+        partition: RouteKey,
         offset: u64,
         context: Option<PartitionContext>,
     ) -> Result<(), IggyError> {
         let body = StoreConsumerOffset {
             consumer: consumer.clone(),
-            stream: stream.clone(),
-            topic: topic.clone(),
-            partition_id: Some(partition_id),
+            stream: partition.stream.clone(),
+            topic: partition.topic.clone(),
+            partition_id: Some(partition.partition_id),
             offset,
             ack: ACK_QUORUM,
         };
-        self.on_offset(
-            Command::StoreConsumerOffset,
-            &body,
-            consumer,
-            stream,
-            topic,
-            partition_id,
-            context,
-        )
-        .await
-        .map(drop)
+        let stored = self.on_offset(Command::StoreConsumerOffset, &body, consumer, partition, context);
+        stored.await.map(drop)
     }
 
     /// The stored offset; `None` when there is none.
@@ -97,16 +80,9 @@ impl IggyClient {
             topic: topic.clone(),
             partition_id: Some(partition_id),
         };
+        let partition = place(stream, topic, partition_id);
         let payload = self
-            .on_offset(
-                Command::GetConsumerOffset,
-                &body,
-                consumer,
-                stream,
-                topic,
-                partition_id,
-                None,
-            )
+            .on_offset(Command::GetConsumerOffset, &body, consumer, partition, None)
             .await?;
         if payload.is_empty() {
             Ok(None)
@@ -123,7 +99,7 @@ impl IggyClient {
         topic: &Identifier,
         partition_id: u32,
     ) -> Result<(), IggyError> {
-        self.delete(consumer, stream, topic, partition_id, None).await
+        self.delete(consumer, place(stream, topic, partition_id), None).await
     }
 
     /// Deletes the stored offset of the history a position belongs to.
@@ -134,63 +110,46 @@ impl IggyClient {
         topic: &Identifier,
         checkpoint: &Checkpoint,
     ) -> Result<(), IggyError> {
-        self.delete(
-            consumer,
-            stream,
-            topic,
-            checkpoint.partition_id,
-            Some(checkpoint.context),
-        )
-        .await
+        let partition = place(stream, topic, checkpoint.partition_id);
+        self.delete(consumer, partition, Some(checkpoint.context)).await
     }
 
     async fn delete(
         &self,
         consumer: &Consumer,
-        stream: &Identifier,
-        topic: &Identifier,
-        partition_id: u32,
+        partition: RouteKey,
         context: Option<PartitionContext>,
     ) -> Result<(), IggyError> {
         let body = DeleteConsumerOffset {
             consumer: consumer.clone(),
-            stream: stream.clone(),
-            topic: topic.clone(),
-            partition_id: Some(partition_id),
+            stream: partition.stream.clone(),
+            topic: partition.topic.clone(),
+            partition_id: Some(partition.partition_id),
             ack: ACK_QUORUM,
         };
-        self.on_offset(
-            Command::DeleteConsumerOffset,
-            &body,
-            consumer,
-            stream,
-            topic,
-            partition_id,
-            context,
-        )
-        .await
-        .map(drop)
+        let deleted = self.on_offset(Command::DeleteConsumerOffset, &body, consumer, partition, context);
+        deleted.await.map(drop)
     }
 
-    #[allow(clippy::too_many_arguments, reason = "each names one thing of the request")]
     async fn on_offset(
         &self,
         command: Command,
         body: &impl Encode,
         consumer: &Consumer,
-        stream: &Identifier,
-        topic: &Identifier,
-        partition_id: u32,
+        partition: RouteKey,
         context: Option<PartitionContext>,
     ) -> Result<bytes::Bytes, IggyError> {
-        let key = RouteKey {
-            stream: stream.clone(),
-            topic: topic.clone(),
-            partition_id,
-        };
         let call = Call::new(command, FrameBuffer::of(body), self.core().default_deadline())
-            .at_partition(key, context)
+            .at_partition(partition, context)
             .in_turn_of(consumer);
         execute(self.core(), call).await
+    }
+}
+
+fn place(stream: &Identifier, topic: &Identifier, partition_id: u32) -> RouteKey {
+    RouteKey {
+        stream: stream.clone(),
+        topic: topic.clone(),
+        partition_id,
     }
 }

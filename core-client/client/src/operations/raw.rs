@@ -2,16 +2,18 @@
 
 use bytes::Bytes;
 use iggy_protocol::codec::Decode;
-use iggy_protocol::request::message::{DeferredPoll, PollMessages, SendMessages};
+use iggy_protocol::request::message::{DeferredPoll, FetchMessages, PollMessages, SendMessages};
 use iggy_protocol::request::offset::{DeleteConsumerOffset, GetConsumerOffset, StoreConsumerOffset};
-use iggy_protocol::{Command, Consumer, ErrorCode, Identifier, Operation, Partitioning};
+use iggy_protocol::{Command, Consumer, ErrorCode, Identifier, Operation, PartitionContext, Partitioning};
 use tokio::time::{Duration, Instant};
 
 use crate::answer::CallKind;
 use crate::call::{Call, Target, execute};
 use crate::client::IggyClient;
+use crate::deferred::{Times, Timing};
 use crate::error::IggyError;
 use crate::frame_buffer::FrameBuffer;
+use crate::operations::fetch::progress_gates;
 use crate::routes::RouteKey;
 
 fn refuse(code: u32, why: &str) -> IggyError {
@@ -124,6 +126,14 @@ fn raw_call(code: u32, payload: &[u8], deadline: Instant) -> Result<Call, IggyEr
         return Err(refuse(code, "changes the session and has a function of its own"));
     }
     let mut call = Call::new(command, frame, deadline);
+    if command == Command::FetchMessages {
+        return raw_fetch(call, payload);
+    }
+    if command == Command::PollMessagesDeferred {
+        let poll = DeferredPoll::from_bytes(payload)?;
+        call.reply_limit = poll.reply_limit();
+        call.timing = Some(timing(Times::POLL, poll.wait_us, poll.request_timeout_us));
+    }
     if let Some((key, consumer, commits)) = partition_of(command, payload)? {
         call = call.at_partition(key, None);
         if let Some(consumer) = consumer {
@@ -134,6 +144,34 @@ fn raw_call(code: u32, payload: &[u8], deadline: Instant) -> Result<Call, IggyEr
         }
     }
     Ok(call)
+}
+
+fn timing(times: Times, wait_us: u64, request_timeout_us: u64) -> Timing {
+    Timing {
+        times,
+        began: Instant::now(),
+        wait: Duration::from_micros(wait_us),
+        timeout: Duration::from_micros(request_timeout_us),
+    }
+}
+
+/// A fetch goes to the primary of its first partition, as it stands: each partition brings its own context along.
+fn raw_fetch(mut call: Call, payload: &[u8]) -> Result<Call, IggyError> {
+    let fetch = FetchMessages::from_bytes(payload)?;
+    let first = fetch.targets.first().map_or(0, |target| target.partition_id);
+    let times = Times::of_fetch(fetch.targets.len());
+    call.reply_limit = fetch.reply_limit();
+    call.timing = Some(timing(times, fetch.wait_us, fetch.request_timeout_us));
+    if fetch.auto_commit {
+        call.kind = CallKind::CommittingRead;
+        call.gates = progress_gates(&fetch);
+    }
+    let key = RouteKey {
+        stream: fetch.stream,
+        topic: fetch.topic,
+        partition_id: first,
+    };
+    Ok(call.at_partition(key, Some(PartitionContext::ZERO)))
 }
 
 type Place = (RouteKey, Option<Consumer>, bool);

@@ -101,6 +101,9 @@ impl IggyProducer {
     /// Direct: [`ErrorCode::ProducerSendFailed`] with a [`SendFailed`] as its source. Background: the buffer is full, see
     /// [`BackpressureMode`].
     ///
+    /// # Cancel safety
+    /// A dropped call goes on in the background once it has begun: its messages are sent all the same, once.
+    ///
     /// ```no_run
     /// # async fn example(client: iggy::IggyClient, messages: Vec<iggy::IggyMessage>) -> Result<(), iggy::IggyError> {
     /// let producer = client
@@ -174,7 +177,16 @@ impl IggyProducer {
             messages: plan.seal(messages)?,
         };
         match &self.background {
-            None => plan.send_job(job).await,
+            // A send that has begun goes on to its end when its future is dropped: an idempotent producer must know what
+            // became of a sequence before it uses the next, and a send of many requests is not cut in two.
+            None => {
+                let plan = plan.clone();
+                let sending = tokio::spawn(async move { plan.send_job(job).await });
+                sending.await.unwrap_or_else(|error| {
+                    let message = format!("the send was interrupted: {error}");
+                    Err(IggyError::new(ErrorCode::ClientShutdown, message).with_outcome(Outcome::Unknown))
+                })
+            }
             Some(workers) => workers.submit(job).await.map(|()| Vec::new()),
         }
     }

@@ -2,6 +2,7 @@
 
 mod announcement;
 mod consumers;
+mod drops;
 mod faults;
 mod groups;
 mod messages;
