@@ -13,8 +13,9 @@
 //! ```
 //!
 //! Layers, each knowing only those below: `transport` (bytes), `connection` (frames and request numbers), `session` and
-//! `sign_in` (who we are), `connect` and `heartbeat` (links), `routes`, `lanes`, `answer` and `call` (one call to its end),
-//! `operations` (one function per command), `producer`, `consumer` and `reader`.
+//! `sign_in` (who we are), `connect` and `heartbeat` (links), `memberships`, `routes`, `lanes`, `answer` and `call` (one
+//! call to its end), [`operations`] (one function per command, and the table of them all), [`producer`], `intake` (what
+//! reading has in common), [`reader`] and [`consumer`], [`stream_builder`].
 //!
 //! Every write ends as applied, not applied or unknown: see [`IggyError::outcome`]. A write whose outcome is unknown keeps
 //! its lane until it is resolved or abandoned, so that nothing overtakes it.

@@ -67,7 +67,8 @@ struct Plan {
 /// from others through its [`state`](Self::state).
 ///
 /// [`init`](Self::init) comes first. The consumer is also a [`Stream`] of messages; [`batches`](Self::batches) is one of
-/// batches. A consumer that is dropped stores nothing more, and its session stays a member of its group until it ends:
+/// batches. A stream cannot tell that nobody polls it any more: with `OnRead`, a read that was begun for it goes on to its
+/// end. A consumer that is dropped stores nothing more, and its session stays a member of its group until it ends:
 /// [`shutdown`](Self::shutdown) does both.
 #[derive(Debug)]
 pub struct IggyConsumer {

@@ -28,6 +28,8 @@ pub struct Commits {
     /// Messages done since the last store.
     counted: u32,
     batch_done: bool,
+    /// Whether something is owed that nobody has looked at.
+    unseen: bool,
     last_store: Instant,
 }
 
@@ -40,6 +42,7 @@ impl Commits {
             in_hand: None,
             counted: 0,
             batch_done: false,
+            unseen: false,
             last_store: Instant::now(),
         }
     }
@@ -115,7 +118,8 @@ impl Commits {
     fn done(&mut self, checkpoint: Checkpoint, messages: u32, last_of_batch: bool) {
         let owed = |position: &Position| position.done.is_none_or(|done| beyond(&checkpoint, &done));
         if self.advances(&checkpoint) && self.positions.get(&checkpoint.partition_id).is_some_and(owed) {
-            self.positions.entry(checkpoint.partition_id).or_default().done = Some(checkpoint);
+            let position = self.positions.entry(checkpoint.partition_id).or_default();
+            self.unseen |= position.done.replace(checkpoint).is_none();
             self.counted = self.counted.saturating_add(messages);
             self.batch_done |= last_of_batch;
         }
@@ -158,15 +162,27 @@ impl Commits {
         owed.then(|| self.last_store + Duration::from(auto.interval))
     }
 
-    /// Takes the positions that are to be stored now.
-    pub fn take_due(&mut self, everything: bool) -> Vec<Checkpoint> {
-        let Some(auto) = self.auto() else { return Vec::new() };
-        let by_count = match auto.every {
+    /// Whether the task should look: something became due, or is owed that was not owed before.
+    pub fn needs_attention(&self) -> bool {
+        self.unseen || self.is_due_by_count()
+    }
+
+    fn is_due_by_count(&self) -> bool {
+        match self.auto().and_then(|auto| auto.every) {
             Some(CommitEvery::Message) => self.counted >= 1,
             Some(CommitEvery::Messages(count)) => self.counted >= count,
             Some(CommitEvery::Batch) => self.batch_done,
             None => false,
-        };
+        }
+    }
+
+    /// Takes the positions that are to be stored now.
+    pub fn take_due(&mut self, everything: bool) -> Vec<Checkpoint> {
+        self.unseen = false;
+        if self.auto().is_none() {
+            return Vec::new();
+        }
+        let by_count = self.is_due_by_count();
         let by_time = self.due_at().is_some_and(|due| Instant::now() >= due);
         if !everything && !by_count && !by_time {
             return Vec::new();

@@ -66,6 +66,8 @@ pub struct Cursor {
     pub chosen: bool,
     /// The ordering of its messages: reads begun in an earlier one are not for it any more.
     pub generation: u64,
+    /// The ordering it was taken up in.
+    pub since: u64,
     /// What it is doing.
     pub activity: Activity,
     /// What must be looked up before it is read.
@@ -93,6 +95,7 @@ impl Cursor {
             start,
             chosen: true,
             generation,
+            since: generation,
             activity: Activity::Idle,
             lookup: None,
             route: None,
@@ -117,6 +120,7 @@ impl Cursor {
         let begun = self.lookup != Some(Lookup::Begin);
         *self = Self {
             turn: self.turn,
+            since: self.since,
             lookup: self.lookup.filter(|_| !begun),
             progress: Progress {
                 skipped_to: None,

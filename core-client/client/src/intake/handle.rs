@@ -177,7 +177,8 @@ impl Shared {
         if state.phase != Phase::Open {
             return Poll::Ready(None);
         }
-        state.asked = true;
+        let begins = !std::mem::replace(&mut state.asked, true);
+        let (held, waited) = (state.ready.len(), state.waiting);
         state.commits.asked_for_next();
         let taken = take(&mut state, &self.settings);
         let next = match taken {
@@ -192,8 +193,11 @@ impl Shared {
                 Poll::Pending
             }
         };
-        // There may be room to read on, or a position to store.
-        self.wanted.notify_one();
+        // There is room to read on, a position to store, or a read that is made only while somebody waits.
+        let waits = self.settings.commits_on_read() && waited != state.waiting;
+        if begins || waits || state.ready.len() != held || state.commits.needs_attention() {
+            self.wanted.notify_one();
+        }
         next
     }
 

@@ -183,10 +183,12 @@ impl State {
             }
             return;
         }
-        if commits && section.messages_count > 0 {
+        let own = self.cursors.get(&id).is_some_and(|cursor| generation >= cursor.since);
+        if commits && own && section.messages_count > 0 {
             self.moved(id, section.next_offset.saturating_sub(1), section.context);
         }
-        if !self.is_current(id, generation) {
+        let taken_away = commits && self.cursors.get(&id).is_none_or(|cursor| generation < cursor.since);
+        if !taken_away && !self.is_current(id, generation) {
             return;
         }
         let brought = Brought {
@@ -201,6 +203,12 @@ impl State {
             },
             commits,
         };
+        if taken_away {
+            // The partition was taken away, and its next owner goes on after these: nobody else gets them.
+            let (messages, _) = read_records(&brought, body);
+            let start = at(&brought, section.next_offset.saturating_sub(messages.len() as u64)).into();
+            return self.bring(&brought, messages, start);
+        }
         self.take_records(settings, &brought, body);
     }
 
@@ -476,19 +484,7 @@ impl State {
                 }
             }
         }
-        if !messages.is_empty() {
-            let bytes = messages.iter().map(IggyMessage::size).sum();
-            let polled = PolledMessages {
-                partition_id: id,
-                current_offset: brought.current_offset,
-                count: messages.len() as u32,
-                messages,
-                context: brought.context,
-                start,
-                ordering: self.ordering(id),
-            };
-            self.push(Ready::Batch(polled, bytes));
-        }
+        self.bring(brought, messages, start);
         if let Some(error) = unreadable {
             // It is read again until the application skips it.
             if let (Some(cursor), Some(offset)) = (self.cursors.get_mut(&id), error.offset) {
@@ -497,6 +493,26 @@ impl State {
             self.stop(id, error.error.code());
             self.push(Ready::Refusal(error));
         }
+    }
+}
+
+impl State {
+    /// Messages for the application, if there are any.
+    fn bring(&mut self, brought: &Brought<'_>, messages: Vec<IggyMessage>, start: ReadStart) {
+        if messages.is_empty() {
+            return;
+        }
+        let bytes = messages.iter().map(IggyMessage::size).sum();
+        let polled = PolledMessages {
+            partition_id: brought.partition_id,
+            current_offset: brought.current_offset,
+            count: messages.len() as u32,
+            messages,
+            context: brought.context,
+            start,
+            ordering: self.ordering(brought.partition_id),
+        };
+        self.push(Ready::Batch(polled, bytes));
     }
 }
 

@@ -27,7 +27,8 @@ use crate::poll::{Checkpoint, PolledMessages, ReadStart};
 
 /// Reads many partitions of one topic in batches. See the module's page, and [`crate::IggyClient::reader`].
 ///
-/// It is also a [`Stream`] of batches, which ends when the reader is closed or every partition has stopped.
+/// It is also a [`Stream`] of batches, which ends when the reader is closed or every partition has stopped. A stream
+/// cannot tell that nobody polls it any more: with `OnRead`, a read that was begun for it goes on to its end.
 #[derive(Debug)]
 pub struct PartitionReader {
     intake: Intake,

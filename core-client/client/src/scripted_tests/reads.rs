@@ -5,10 +5,10 @@ use iggy_protocol::request::message::FetchMessages;
 use iggy_protocol::{Command, Consumer, ErrorCode, Identifier, IggyDuration, PollingStrategy};
 use tokio::time::Duration;
 
-use crate::consumer::IggyConsumer;
-use crate::error::Outcome;
+use crate::consumer::{IggyConsumer, ReceivedMessage};
+use crate::error::{IggyError, Outcome};
 use crate::events::{Events, ReaderEvent};
-use crate::poll::{CommitPolicy, PollOptions, PolledMessages, ReadStart};
+use crate::poll::{AutoCommit, CommitAfter, CommitEvery, CommitPolicy, PollOptions, PolledMessages, ReadStart};
 use crate::reader::{PartitionReader, ReadError};
 use crate::scripted_tests::LONG;
 use crate::scripted_tests::peer::{Peer, Seen, Step, id};
@@ -337,4 +337,154 @@ async fn given_a_waiting_consumer_when_nothing_comes_should_cost_one_request_per
     assert_eq!(waiting.await.unwrap().unwrap(), 2);
     let fetches = std::iter::from_fn(|| peer.seen_so_far()).filter(|seen| seen.command == Command::FetchMessages);
     assert!(fetches.count() <= 1, "only the read ahead");
+}
+
+fn auto(interval: u64, every: Option<CommitEvery>, after: CommitAfter) -> PollOptions {
+    PollOptions {
+        commit: CommitPolicy::Auto(AutoCommit {
+            interval: IggyDuration::from_millis(interval),
+            every,
+            after,
+        }),
+        ..PollOptions::wait(IggyDuration::from_secs(5))
+    }
+}
+
+#[tokio::test]
+async fn given_commits_by_time_when_the_application_is_busy_should_be_stored_meanwhile() {
+    let mut peer = peer_with(3).await;
+    let mut consumer = member(&peer, auto(10, None, CommitAfter::Processing)).await;
+    consumer.next().await.unwrap().unwrap();
+    consumer.next().await.unwrap().unwrap();
+    // The application works on the second message; the first is processed.
+    peer.until(Command::StoreConsumerOffset).await;
+    assert_eq!(peer.store(|store| store.stored(0)), Some(0));
+    consumer.next().await.unwrap().unwrap();
+    peer.until(Command::StoreConsumerOffset).await;
+    assert_eq!(peer.store(|store| store.stored(0)), Some(1));
+}
+
+#[tokio::test]
+async fn given_commits_after_marks_when_marked_from_elsewhere_should_store_the_marked_position() {
+    let mut peer = peer_with(4).await;
+    let mut consumer = member(&peer, auto(0, Some(CommitEvery::Messages(2)), CommitAfter::Marked)).await;
+    let state = consumer.state().unwrap();
+    let mut positions = Vec::new();
+    for _ in 0..3 {
+        positions.push(consumer.next().await.unwrap().unwrap().checkpoint());
+    }
+    let marking = tokio::spawn(async move {
+        for position in positions {
+            state.mark(position).unwrap();
+        }
+    });
+    marking.await.unwrap();
+    peer.until(Command::StoreConsumerOffset).await;
+    consumer.shutdown().await.unwrap();
+    assert_eq!(peer.store(|store| store.stored(0)), Some(2));
+
+    let mut manual = member(&peer, PollOptions::wait(IggyDuration::from_secs(5))).await;
+    let received = manual.next().await.unwrap().unwrap();
+    assert_eq!(received.message.header.offset, 3);
+    let error = manual.mark(received.checkpoint()).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::InvalidCommand, "nothing would come of it");
+    let foreign = consumer.commit(received.checkpoint()).await.unwrap_err();
+    assert_eq!(foreign.code(), ErrorCode::InvalidCommand);
+}
+
+#[tokio::test]
+async fn given_a_refused_commit_when_stored_automatically_should_tell_and_try_again() {
+    let peer = peer_with(3).await;
+    peer.script(
+        Command::StoreConsumerOffset,
+        [Step::Reject(ErrorCode::TooManyConsumerOffsets)],
+    );
+    let mut consumer = member(&peer, auto(0, Some(CommitEvery::Message), CommitAfter::Delivery)).await;
+    consumer.next().await.unwrap().unwrap();
+    let mut told = Vec::new();
+    let mut received = 1;
+    while told.is_empty() || received < 3 {
+        match consumer.next().await.unwrap() {
+            Ok(_) => {
+                received += 1;
+                if received == 3 {
+                    peer.store(|store| store.append(0, "more"));
+                }
+            }
+            Err(error) => told.push((error.partition_id, error.error.code())),
+        }
+    }
+    assert_eq!(told, [(Some(0), ErrorCode::TooManyConsumerOffsets)]);
+    consumer.shutdown().await.unwrap();
+    assert!(peer.store(|store| store.stored(0)) >= Some(2));
+}
+
+#[tokio::test]
+async fn given_a_handler_that_fails_when_called_again_should_get_its_message_again() {
+    let peer = peer_with(3).await;
+    let mut consumer = member(&peer, auto(0, Some(CommitEvery::Message), CommitAfter::Processing)).await;
+    let seen = std::sync::Mutex::new(Vec::new());
+    let failing = async |received: ReceivedMessage| {
+        let offset = received.message.header.offset;
+        seen.lock().unwrap().push(offset);
+        if offset == 1 {
+            return Err(IggyError::new(ErrorCode::Error, "not today"));
+        }
+        Ok(())
+    };
+    let error = consumer
+        .consume_messages(&failing, std::future::pending::<()>())
+        .await
+        .unwrap_err();
+    assert_eq!(error.message(), "not today");
+    assert_eq!(consumer.get_last_consumed_offset(0), Some(0));
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let stop = std::sync::Mutex::new(Some(stop));
+    let patient = async |received: ReceivedMessage| {
+        let offset = received.message.header.offset;
+        seen.lock().unwrap().push(offset);
+        if offset == 2 {
+            drop(stop.lock().unwrap().take());
+        }
+        Ok(())
+    };
+    consumer.consume_messages(&patient, stopped).await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), [0, 1, 1, 2]);
+    consumer.shutdown().await.unwrap();
+    assert_eq!(
+        peer.store(|store| store.stored(0)),
+        Some(1),
+        "the last one may not be processed"
+    );
+}
+
+#[tokio::test]
+async fn given_a_rebalance_when_a_read_had_stored_an_offset_should_hand_out_what_it_brought() {
+    let mut peer = peer_with(0).await;
+    peer.store(|store| store.owner_generation = 40);
+    peer.assign(5, &[0]);
+    let mut consumer = member(&peer, on_read()).await;
+    let mut events = consumer.subscribe_events().unwrap();
+    {
+        let waiting = std::pin::pin!(consumer.next());
+        let parked = peer.until(Command::FetchMessages);
+        let _ = futures::future::select(waiting, std::pin::pin!(parked)).await;
+    }
+    peer.until(Command::CancelDeferred).await;
+    append(&peer, 0, 0..2);
+    let first = consumer.next().await.unwrap().unwrap();
+    // The second is read and counts as consumed; then the partition goes to another member.
+    peer.assign(6, &[]);
+    peer.client
+        .sync_consumer_group(
+            &Identifier::named("orders").unwrap(),
+            &Identifier::named("created").unwrap(),
+            consumer.name(),
+        )
+        .await
+        .unwrap();
+    until(&mut events, &ReaderEvent::Revoked { partitions: vec![0] }).await;
+    let second = consumer.next().await.unwrap().unwrap();
+    assert_eq!((first.message.header.offset, second.message.header.offset), (0, 1));
+    assert_eq!(peer.store(|store| store.stored(0)), Some(1));
 }
