@@ -142,20 +142,22 @@ fn spawn(tasks: &mut JoinSet<Done>, shared: &Arc<Shared>, job: Job) {
                 None => Done::Nothing,
             }
         }),
-        Job::Store { positions, last } => tasks.spawn(async move {
-            let limit = shared.settings.drain_timeout;
-            let store = store_all(&shared, positions.clone());
-            let results = if last {
-                tokio::time::timeout(limit, store)
-                    .await
-                    .unwrap_or_else(|_| too_late(positions))
-            } else {
-                store.await
-            };
-            Done::Committed(results, last)
-        }),
+        Job::Store { positions, last } => tasks.spawn(store_due(shared, positions, last)),
         Job::Membership(job) => tasks.spawn(async move { Done::Membership(keep_up(&shared, job).await) }),
     };
+}
+
+/// Stores positions that are due; those of partitions that were taken away within the drain timeout.
+async fn store_due(shared: Arc<Shared>, positions: Vec<Checkpoint>, last: bool) -> Done {
+    let limit = shared.settings.drain_timeout;
+    let store = store_all(&shared, positions.clone());
+    let results = if last {
+        let stored = tokio::time::timeout(limit, store).await;
+        stored.unwrap_or_else(|_| too_late(positions))
+    } else {
+        store.await
+    };
+    Done::Committed(results, last)
 }
 
 async fn keep_up(shared: &Shared, job: MembershipJob) -> Result<(), IggyError> {

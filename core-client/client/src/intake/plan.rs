@@ -208,27 +208,7 @@ impl State {
         ids.sort_by_key(|id| self.cursors.get(id).map(|cursor| (cursor.turn, *id)));
         ids.truncate(most);
         let number = self.number();
-        let mut targets = Vec::with_capacity(ids.len());
-        let mut partitions = Vec::with_capacity(ids.len());
-        for id in ids {
-            let Some(cursor) = self.cursors.get_mut(&id) else {
-                continue;
-            };
-            let Some(context) = cursor.context() else { continue };
-            cursor.activity = Activity::Busy;
-            cursor.turn = number;
-            partitions.push((id, cursor.generation));
-            targets.push(FetchTarget {
-                partition_id: id,
-                strategy: match cursor.start.strategy() {
-                    PollingStrategy::First => PollingStrategy::Offset(0),
-                    strategy => strategy,
-                },
-                max_bytes: settings.options.max_bytes,
-                incarnation: context.incarnation,
-                owner_generation: context.owner_generation,
-            });
-        }
+        let (targets, partitions) = self.targets(settings, number, &ids);
         let fetch = FetchMessages {
             consumer: settings.consumer.clone(),
             stream: settings.stream.clone(),
@@ -256,5 +236,31 @@ impl State {
             fetch: Box::new(fetch),
             cancel,
         })
+    }
+
+    /// What a fetch asks of each partition; they are busy from here on.
+    fn targets(&mut self, settings: &Settings, number: u64, ids: &[u32]) -> (Vec<FetchTarget>, Vec<(u32, u64)>) {
+        let mut targets = Vec::with_capacity(ids.len());
+        let mut partitions = Vec::with_capacity(ids.len());
+        for id in ids {
+            let Some(cursor) = self.cursors.get_mut(id) else {
+                continue;
+            };
+            let Some(context) = cursor.context() else { continue };
+            cursor.activity = Activity::Busy;
+            cursor.turn = number;
+            partitions.push((*id, cursor.generation));
+            targets.push(FetchTarget {
+                partition_id: *id,
+                strategy: match cursor.start.strategy() {
+                    PollingStrategy::First => PollingStrategy::Offset(0),
+                    strategy => strategy,
+                },
+                max_bytes: settings.options.max_bytes,
+                incarnation: context.incarnation,
+                owner_generation: context.owner_generation,
+            });
+        }
+        (targets, partitions)
     }
 }

@@ -72,3 +72,39 @@ async fn given_a_consumer_when_it_commits_should_go_on_from_there() {
     assert_eq!((again.partition_id, again.message.header.offset), (0, 0));
     consumer.shutdown().await.unwrap();
 }
+
+#[tokio::test]
+async fn given_what_does_not_fit_together_when_begun_should_be_refused_by_name() {
+    let server = TestServer::start().await.unwrap();
+    let client = connected(&server).await;
+    let (stream, topic) = with_topic(&client, 2).await;
+    let sealed = std::sync::Arc::new(Aes256GcmEncryptor::new(&[7; 32]).unwrap());
+    let on_read = PollOptions {
+        commit: CommitPolicy::OnRead,
+        ..PollOptions::wait(IggyDuration::ONE_SECOND)
+    };
+    let begin = || client.consumer("audit", "orders", "created").unwrap();
+    let refusals = [
+        (begin(), ErrorCode::NoPartitions),
+        (begin().partitions([1, 1]), ErrorCode::InvalidCommand),
+        (
+            begin().partitions([0]).poll_options(on_read).encryptor(sealed),
+            ErrorCode::InvalidConfiguration,
+        ),
+        (
+            begin().partitions([0]).topic(named("nothing")),
+            ErrorCode::TopicNameNotFound,
+        ),
+    ];
+    for (builder, expected) in refusals {
+        assert_eq!(builder.build().init().await.unwrap_err().code(), expected);
+    }
+    let external = Consumer::external(named("elsewhere"));
+    let refused = client.reader(&stream, &topic, &external).partitions([0]).build().await;
+    assert_eq!(refused.unwrap_err().code(), ErrorCode::FeatureUnavailable);
+    let group = Consumer::group(named("billing"));
+    let refused = client.reader(&stream, &topic, &group).partitions([0]).build().await;
+    assert_eq!(refused.unwrap_err().code(), ErrorCode::InvalidCommand);
+    let reader = client.reader(&stream, &topic, &group).build().await.unwrap();
+    assert!(reader.partitions().eq([0, 1]), "a group assigns them");
+}
