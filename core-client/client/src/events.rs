@@ -52,7 +52,7 @@ pub enum ReaderEvent {
 /// Something that happened to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DiagnosticEvent {
-    /// A node was reached.
+    /// A node was reached and serves this client; whoever is configured has signed in before.
     Connected,
     /// The link was lost or closed.
     Disconnected,
@@ -105,5 +105,29 @@ impl<T: Clone> EventSource<T> {
     /// Subscribes from now on.
     pub fn subscribe(&self) -> Events<T> {
         Events(self.0.subscribe())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn given_a_slow_subscriber_when_many_events_come_should_lose_the_oldest_and_then_end() {
+        let source = EventSource::new();
+        let mut events = source.subscribe();
+        for partition_id in 0..100 {
+            source.publish(ReaderEvent::Sought { partition_id });
+        }
+        drop(source);
+        let mut seen = Vec::new();
+        while let Some(event) = events.next().await {
+            seen.push(event);
+        }
+        let sought = |partition_id| ReaderEvent::Sought { partition_id };
+        assert_eq!(
+            (seen.len(), seen.first(), seen.last()),
+            (64, Some(&sought(36)), Some(&sought(99)))
+        );
     }
 }

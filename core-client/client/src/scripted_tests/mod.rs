@@ -10,6 +10,7 @@ use iggy_protocol::{Command, Consumer, ErrorCode, EvictionReason, IggyDuration, 
 use tokio::time::Duration;
 
 use crate::error::{ErrorClass, Outcome};
+use crate::events::DiagnosticEvent;
 use crate::lanes::Resolution;
 use crate::poll::{CommitPolicy, PollOptions};
 use crate::resource_options::StreamCreateOptions;
@@ -366,4 +367,23 @@ async fn given_an_unanswered_heartbeat_when_nobody_calls_should_bind_a_new_link_
     peer.until(Command::Ping).await;
     let synced = std::iter::from_fn(|| peer.seen_so_far()).any(|seen| seen.command == Command::SyncConsumerGroup);
     assert!(!synced, "a group that was left is not kept up");
+}
+
+#[tokio::test]
+async fn given_a_subscriber_when_the_client_comes_and_goes_should_hear_of_it_in_order() {
+    let peer = Peer::start(LONG).await;
+    let mut events = peer.client.subscribe_events();
+    peer.client.connect().await.unwrap();
+    peer.client.disconnect().await.unwrap();
+    peer.client.shutdown().await.unwrap();
+    let expected = [
+        DiagnosticEvent::SignedIn,
+        DiagnosticEvent::Connected,
+        DiagnosticEvent::SignedOut,
+        DiagnosticEvent::Disconnected,
+        DiagnosticEvent::Shutdown,
+    ];
+    for event in expected {
+        assert_eq!(events.next().await, Some(event));
+    }
 }

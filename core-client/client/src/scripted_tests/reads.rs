@@ -2,6 +2,7 @@
 
 use iggy_protocol::codec::Decode;
 use iggy_protocol::request::message::FetchMessages;
+use iggy_protocol::request::offset::StoreConsumerOffset;
 use iggy_protocol::{Command, Consumer, ErrorCode, Identifier, IggyDuration, PollingStrategy};
 use tokio::time::Duration;
 
@@ -337,6 +338,24 @@ async fn given_a_waiting_consumer_when_nothing_comes_should_cost_one_request_per
     assert_eq!(waiting.await.unwrap().unwrap(), 2);
     let fetches = std::iter::from_fn(|| peer.seen_so_far()).filter(|seen| seen.command == Command::FetchMessages);
     assert!(fetches.count() <= 1, "only the read ahead");
+}
+
+#[tokio::test]
+async fn given_a_stored_position_when_it_or_an_earlier_one_is_committed_should_ask_nobody() {
+    let mut peer = peer_with(3).await;
+    let mut reader = reader(&peer, &[0], PollingStrategy::first(), PollOptions::default()).await;
+    let batch = next(&mut reader).await.unwrap();
+    reader.commit(batch.checkpoint_at(1).unwrap()).await.unwrap();
+    reader.commit(batch.checkpoint_at(1).unwrap()).await.unwrap();
+    reader.commit(batch.checkpoint_at(0).unwrap()).await.unwrap();
+    reader.commit(batch.checkpoint_at(2).unwrap()).await.unwrap();
+    for offset in [1, 2] {
+        let seen = peer.until(Command::StoreConsumerOffset).await;
+        let stored = StoreConsumerOffset::from_bytes(&seen.frame[256..]).unwrap();
+        assert_eq!(stored.offset, offset);
+    }
+    let more = std::iter::from_fn(|| peer.seen_so_far()).any(|seen| seen.command == Command::StoreConsumerOffset);
+    assert!(!more, "positions only move forward");
 }
 
 fn auto(interval: u64, every: Option<CommitEvery>, after: CommitAfter) -> PollOptions {
