@@ -1,5 +1,6 @@
 //! Latencies of many requests.
 
+use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -35,4 +36,28 @@ impl Latency {
             max_us,
         }
     }
+}
+
+/// Prints rows, for people or as JSON.
+pub fn print(rows: &[Latency], json: bool) -> anyhow::Result<()> {
+    if json {
+        println!("{}", serde_json::to_string_pretty(rows)?);
+        return Ok(());
+    }
+    let mut table = Table::new();
+    table.set_header(["", "requests", "median us", "p99 us", "max us"]);
+    for row in rows {
+        table.add_row([
+            row.name.clone(),
+            row.requests.to_string(),
+            format!("{:.0}", row.median_us),
+            format!("{:.0}", row.p99_us),
+            format!("{:.0}", row.max_us),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    println!("{table}");
+    Ok(())
 }

@@ -4,8 +4,11 @@
 //! number of connections and of outstanding requests, and is judged by its ratio to it. The server must be running; a
 //! bench never starts one.
 
+mod end_to_end;
 mod floor;
+mod idle_consumers;
 mod latency;
+mod process;
 mod small_requests;
 
 use clap::{Parser, Subcommand};
@@ -34,6 +37,12 @@ struct Arguments {
 enum Kind {
     /// One connection, one request at a time: what a small send costs beside a bare round trip
     SmallRequests(small_requests::Arguments),
+
+    /// One producer and one consumer that waits: how long a message takes, beside a bare round trip
+    Latency(end_to_end::Arguments),
+
+    /// Many consumers on a node to which nothing comes: requests per wait and processor time
+    IdleConsumers(idle_consumers::Arguments),
 }
 
 #[tokio::main]
@@ -41,6 +50,8 @@ async fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match &arguments.kind {
         Kind::SmallRequests(own) => small_requests::run(&arguments.connection_string, own, arguments.json).await,
+        Kind::Latency(own) => end_to_end::run(&arguments.connection_string, own, arguments.json).await,
+        Kind::IdleConsumers(own) => idle_consumers::run(&arguments.connection_string, own, arguments.json).await,
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,9 +1,8 @@
 //! What a small send costs: one connection, one request at a time.
 
 use crate::floor::{self, Storing};
-use crate::latency::Latency;
+use crate::latency::{self, Latency};
 use anyhow::Context;
-use comfy_table::{CellAlignment, Table};
 use iggy::prelude::*;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
@@ -42,7 +41,7 @@ pub async fn run(connection_string: &str, arguments: &Arguments, json: bool) -> 
     let measured = measure(&client, &name, arguments).await;
     client.delete_stream(&Identifier::named(&name)?).await?;
     client.shutdown().await?;
-    print(&measured?, json)
+    latency::print(&measured?, json)
 }
 
 async fn measure(client: &IggyClient, stream: &str, arguments: &Arguments) -> anyhow::Result<Vec<Latency>> {
@@ -106,27 +105,4 @@ async fn send(
         bar.inc(1);
     }
     Ok(samples)
-}
-
-fn print(rows: &[Latency], json: bool) -> anyhow::Result<()> {
-    if json {
-        println!("{}", serde_json::to_string_pretty(rows)?);
-        return Ok(());
-    }
-    let mut table = Table::new();
-    table.set_header(["", "requests", "median us", "p99 us", "max us"]);
-    for row in rows {
-        table.add_row([
-            row.name.clone(),
-            row.requests.to_string(),
-            format!("{:.0}", row.median_us),
-            format!("{:.0}", row.p99_us),
-            format!("{:.0}", row.max_us),
-        ]);
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    println!("{table}");
-    Ok(())
 }
