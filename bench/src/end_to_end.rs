@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 /// Bytes of a send beside its payload, as for small requests.
 const REQUEST_OVERHEAD: usize = 256 + 40 + 256;
 const FRAME_OVERHEAD: usize = 48;
-/// Pause before each message.
+/// Pause before each message, and before each round trip of the floor.
 const PAUSE: Duration = Duration::from_millis(1);
 /// A message that does not arrive in this time ends the measurement.
 const ARRIVAL_DEADLINE: Duration = Duration::from_secs(30);
@@ -66,7 +66,7 @@ async fn measure(
     let bytes = REQUEST_OVERHEAD + FRAME_OVERHEAD + arguments.bytes as usize;
     let count = arguments.messages as usize;
     let directory = std::env::temp_dir();
-    let floor = tokio::task::spawn_blocking(move || floor::measure(Storing::Nothing, bytes, count, &directory));
+    let floor = tokio::task::spawn_blocking(move || floor::measure(Storing::Nothing, bytes, count, PAUSE, &directory));
     let floor = floor.await?.context("measuring the round trip")?;
     samples.extend(path.pass_on(u64::from(half) + 1, half).await?);
     Ok(vec![

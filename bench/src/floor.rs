@@ -21,8 +21,15 @@ pub enum Storing {
     Sync,
 }
 
-/// Measures `requests` round trips of `bytes` bytes, one at a time; files go to `directory`.
-pub fn measure(storing: Storing, bytes: usize, requests: usize, directory: &Path) -> io::Result<Vec<Duration>> {
+/// Measures `requests` round trips of `bytes` bytes, one at a time, each after a pause; files go to `directory`. A machine
+/// that was idle takes longer to wake its threads: what is measured after pauses has a floor with the same pauses.
+pub fn measure(
+    storing: Storing,
+    bytes: usize,
+    requests: usize,
+    pause: Duration,
+    directory: &Path,
+) -> io::Result<Vec<Duration>> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let file = tempfile::tempfile_in(directory)?;
@@ -33,6 +40,9 @@ pub fn measure(storing: Storing, bytes: usize, requests: usize, directory: &Path
     let mut answer = [0; ANSWER];
     let mut samples = Vec::with_capacity(requests);
     for _ in 0..requests {
+        if !pause.is_zero() {
+            std::thread::sleep(pause);
+        }
         let began = Instant::now();
         stream.write_all(&request)?;
         stream.read_exact(&mut answer)?;

@@ -6,7 +6,7 @@ use anyhow::Context;
 use iggy::prelude::*;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Bytes of a send beside its payloads: request header, target and batch header, and a frame header each.
 const REQUEST_OVERHEAD: usize = 256 + 40 + 256;
@@ -55,7 +55,8 @@ async fn measure(client: &IggyClient, stream: &str, arguments: &Arguments) -> an
         ("floor, synced", Storing::Sync),
     ] {
         let directory = arguments.directory.clone();
-        let samples = tokio::task::spawn_blocking(move || floor::measure(storing, bytes, requests, &directory));
+        let samples =
+            tokio::task::spawn_blocking(move || floor::measure(storing, bytes, requests, Duration::ZERO, &directory));
         rows.push(Latency::of(
             name,
             samples.await?.with_context(|| format!("measuring the {name}"))?,
@@ -81,7 +82,7 @@ async fn send(
     durability: Durability,
     arguments: &Arguments,
     bar: &ProgressBar,
-) -> anyhow::Result<Vec<std::time::Duration>> {
+) -> anyhow::Result<Vec<Duration>> {
     let stream = Identifier::named(stream)?;
     let topic = format!("{durability:?}").to_lowercase();
     let options = TopicCreateOptions {

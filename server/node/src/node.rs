@@ -5,6 +5,7 @@
 
 use crate::config::Config;
 use crate::connection::registry::Registry;
+use crate::connection::unread::NodeUnread;
 use crate::metrics::{Metrics, Sample};
 use crate::passwords::Passwords;
 use crate::shard::ShardHandle;
@@ -39,6 +40,8 @@ pub struct Node {
     pub connections: Registry,
     /// Connections that may still be opened; the rest of the files is for partitions.
     pub connection_places: Arc<Semaphore>,
+    /// Replies that wait for the sockets of clients.
+    pub unread: Arc<NodeUnread>,
     /// Password hashing off the shards.
     pub passwords: Passwords,
     /// What the metrics page shows.

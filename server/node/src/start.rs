@@ -3,6 +3,7 @@
 use crate::config::{Arguments, Config, ConfigError, Loaded, RootCredentials};
 use crate::connection::listener::{self, Gates};
 use crate::connection::registry::Registry;
+use crate::connection::unread::{NodeUnread, UNREAD_OF_NODE_MAX};
 use crate::data_directory::{DataDirectory, boot_id};
 use crate::metrics::{Access, Metrics, Sampler, TokenCheck};
 use crate::node::{CLUSTER_NAME, CounterTable, Node, wall_micros};
@@ -155,6 +156,7 @@ async fn serve(
         shards: handles,
         connections: Registry::default(),
         connection_places: Arc::new(Semaphore::new(connections_max())),
+        unread: Arc::new(NodeUnread::new(UNREAD_OF_NODE_MAX)),
         passwords: Passwords::default(),
         metrics: Metrics::default(),
         cluster,

@@ -12,6 +12,7 @@ mod readers;
 mod resources;
 mod sessions;
 mod shared_groups;
+mod waits;
 
 use iggy::prelude::*;
 use iggy_testkit::TestServer;

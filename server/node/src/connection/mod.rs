@@ -7,6 +7,7 @@ pub mod frames;
 pub mod listener;
 pub mod outgoing;
 pub mod registry;
+pub mod unread;
 mod writer;
 
 use crate::dispatch::{Turns, dispatch};
@@ -133,7 +134,7 @@ where
     let client_id = node.connections.open(address, close.clone());
     // One place for each request, and some for evictions.
     let (frames, outgoing) = mpsc::channel(IN_FLIGHT_MAX + 8);
-    let queued = Arc::new(Queued::default());
+    let queued = Arc::new(Queued::new(Arc::clone(&node.unread)));
     let connection = Rc::new(Connection {
         node: Arc::clone(&node),
         client_id,

@@ -1,5 +1,6 @@
 //! The way from a shard to a socket.
 
+use super::unread::{NodeUnread, Unread};
 use bytes::Bytes;
 use iggy_protocol::error_code::ErrorCode;
 use iggy_protocol::header::{EvictionHeader, ReplyHeader};
@@ -43,21 +44,41 @@ impl Outgoing {
 }
 
 /// Bytes of replies that wait for the socket, and of those that room is kept for.
-#[derive(Default)]
 pub struct Queued {
     bytes: AtomicUsize,
+    /// Those that wait, without room that is only kept.
+    unread: Unread,
     less: Notify,
 }
 
 impl Queued {
+    /// An empty queue of a connection of this node.
+    pub fn new(node: Arc<NodeUnread>) -> Self {
+        Self {
+            bytes: AtomicUsize::new(0),
+            unread: Unread::new(node),
+            less: Notify::new(),
+        }
+    }
+
+    fn keep_room(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn give_room_back(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.less.notify_waiters();
+    }
+
     fn add(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.unread.add(bytes);
     }
 
     /// Notes that bytes were written.
     pub fn remove(&self, bytes: usize) {
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-        self.less.notify_waiters();
+        self.unread.remove(bytes);
+        self.give_room_back(bytes);
     }
 
     /// Waits until at most `limit` bytes wait.
@@ -77,15 +98,13 @@ impl Queued {
 /// Unread bytes above which a large reply is no longer added to a queue.
 const UNREAD_MAX: usize = 64 << 20;
 
-/// What happens to a large reply for a client that leaves [`UNREAD_MAX`] bytes unread.
+/// A read whose reply may be large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WhenUnread {
-    /// It is queued all the same: it is small, or room was kept for it.
-    Queue,
-    /// It becomes a refusal; the client may read again.
-    Refuse,
-    /// The connection ends: what the read has stored leaves its outcome unknown, as any lost reply does.
-    Close,
+struct Read {
+    /// No room was kept for its reply.
+    waits: bool,
+    /// It may have stored an offset.
+    commits: bool,
 }
 
 /// Room kept in a queue for a reply to come.
@@ -97,7 +116,7 @@ struct Room {
 impl Drop for Room {
     fn drop(&mut self) {
         if self.bytes > 0 {
-            self.queued.remove(self.bytes);
+            self.queued.give_room_back(self.bytes);
         }
     }
 }
@@ -106,7 +125,8 @@ impl Drop for Room {
 pub struct ReplySender {
     frames: mpsc::Sender<Outgoing>,
     room: Room,
-    when_unread: WhenUnread,
+    /// What it answers, when that is a read; anything else is small and always passes.
+    read: Option<Read>,
     close: CancellationToken,
     permit: OwnedSemaphorePermit,
 }
@@ -121,20 +141,20 @@ impl ReplySender {
         Self {
             frames,
             room: Room { queued, bytes: 0 },
-            when_unread: WhenUnread::Queue,
+            read: None,
             close,
             permit,
         }
     }
 
     /// Prepares for the reply of a read of up to `bytes`. One that answers at once has its room kept, which slows the
-    /// client that asks faster than it reads; one that may wait has none, lest it hold up what comes after it, and
-    /// gives way when too much is unread. `commits` tells whether the read may store an offset.
+    /// client that asks faster than it reads; one that may wait has none, lest it hold up what comes after it. Where the
+    /// connection or the node has too much unread, a read is refused and may be asked again; one that `commits` may have
+    /// stored an offset, so the connection ends, and its outcome is unknown as that of any lost reply.
     pub fn expect_read(&mut self, bytes: usize, waits: bool, commits: bool) {
-        if waits {
-            self.when_unread = if commits { WhenUnread::Close } else { WhenUnread::Refuse };
-        } else {
-            self.room.queued.add(bytes);
+        self.read = Some(Read { waits, commits });
+        if !waits {
+            self.room.queued.keep_room(bytes);
             self.room.bytes += bytes;
         }
     }
@@ -144,19 +164,22 @@ impl ReplySender {
         let Self {
             frames,
             room,
-            when_unread,
+            read,
             close,
             permit,
         } = self;
         let queued = Arc::clone(&room.queued);
         drop(room);
         let mut frame = Outgoing::Reply { header, body, permit };
-        if queued.bytes.load(Ordering::Relaxed) + frame.frame_len() > UNREAD_MAX {
-            match when_unread {
-                WhenUnread::Queue => {}
-                WhenUnread::Refuse => frame.refuse(ErrorCode::TransientNotAccepted),
-                WhenUnread::Close => return close.cancel(),
-            }
+        let bytes = frame.frame_len();
+        let too_much = |read: &Read| {
+            let own = queued.bytes.load(Ordering::Relaxed) + bytes;
+            (read.waits && own > UNREAD_MAX) || !queued.unread.admits(bytes)
+        };
+        match read.filter(too_much) {
+            None => {}
+            Some(Read { commits: false, .. }) => frame.refuse(ErrorCode::TransientNotAccepted),
+            Some(Read { commits: true, .. }) => return close.cancel(),
         }
         queued.add(frame.frame_len());
         // A closed queue means a closed connection; the client asks again on its next one.
@@ -172,6 +195,7 @@ mod tests {
     use tokio::sync::Semaphore;
 
     struct Peer {
+        node: Arc<NodeUnread>,
         queued: Arc<Queued>,
         close: CancellationToken,
         frames: mpsc::Sender<Outgoing>,
@@ -181,8 +205,10 @@ mod tests {
     impl Peer {
         fn new() -> Self {
             let (frames, received) = mpsc::channel(8);
+            let node = Arc::new(NodeUnread::new(4 << 30));
             Self {
-                queued: Arc::default(),
+                queued: Arc::new(Queued::new(Arc::clone(&node))),
+                node,
                 close: CancellationToken::new(),
                 frames,
                 received,
@@ -260,5 +286,25 @@ mod tests {
         sender.send(header(), body());
         assert!(matches!(peer.received.try_recv(), Ok(Outgoing::Reply { body, .. }) if body.len() == 1));
         assert!(!peer.close.is_cancelled());
+    }
+
+    #[test]
+    fn given_a_node_with_too_much_unread_when_a_read_answers_should_refuse_it_and_let_others_pass() {
+        let mut peer = Peer::new();
+        let slow = Unread::new(Arc::clone(&peer.node));
+        slow.add(8 << 30);
+        let mut sender = peer.sender();
+        sender.expect_read(16 << 20, false, false);
+        sender.send(header(), body());
+        let refused = ErrorCode::TransientNotAccepted.code();
+        assert!(
+            matches!(peer.received.try_recv(), Ok(Outgoing::Reply { header, .. }) if header.status.get() == refused)
+        );
+        peer.sender().send(header(), body());
+        assert!(matches!(peer.received.try_recv(), Ok(Outgoing::Reply { header, .. }) if header.status.get() == 0));
+        let mut sender = peer.sender();
+        sender.expect_read(16 << 20, false, true);
+        sender.send(header(), body());
+        assert!(peer.close.is_cancelled());
     }
 }

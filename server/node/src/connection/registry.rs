@@ -35,12 +35,26 @@ struct Lease {
 }
 
 /// See the module's page.
-#[derive(Default)]
 pub struct Registry {
     table: Mutex<Table>,
+    /// Tells the time; tests bring their own.
+    clock: Box<dyn Fn() -> Instant + Send + Sync>,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self::with_clock(Instant::now)
+    }
 }
 
 impl Registry {
+    fn with_clock(clock: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
+        Self {
+            table: Mutex::default(),
+            clock: Box::new(clock),
+        }
+    }
+
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -67,6 +81,7 @@ impl Registry {
 
     /// Notes that a connection acts for a session, or with `None` for none.
     pub fn bind(&self, client_id: u32, bound: Option<(SessionKey, u32)>) {
+        let now = (self.clock)();
         let mut table = self.table();
         let Some(entry) = table.connections.get_mut(&client_id) else {
             return;
@@ -74,13 +89,13 @@ impl Registry {
         let before = entry.session.take();
         entry.session = bound.map(|(session, _)| session);
         entry.user_id = bound.map(|(_, user_id)| user_id);
-        table.unbind(before);
+        table.unbind(before, now);
         if let Some((session, _)) = bound {
             let lease = table.sessions.entry(session);
             lease
                 .or_insert_with(|| Lease {
                     connections: 0,
-                    unbound_since: Instant::now(),
+                    unbound_since: now,
                 })
                 .connections += 1;
         }
@@ -88,9 +103,10 @@ impl Registry {
 
     /// Forgets a closed connection.
     pub fn close(&self, client_id: u32) {
+        let now = (self.clock)();
         let mut table = self.table();
         let session = table.connections.remove(&client_id).and_then(|entry| entry.session);
-        table.unbind(session);
+        table.unbind(session, now);
     }
 
     /// Ends every connection of a session.
@@ -143,7 +159,7 @@ impl Registry {
     /// Of `sessions`, those that have been without a connection for `lease`. Sessions never seen since the start count
     /// from their first look.
     pub fn expired(&self, sessions: impl Iterator<Item = SessionKey>, lease: Duration) -> Vec<SessionKey> {
-        let now = Instant::now();
+        let now = (self.clock)();
         let mut table = self.table();
         let mut seen = HashMap::new();
         let mut expired = Vec::new();
@@ -165,10 +181,93 @@ impl Registry {
 }
 
 impl Table {
-    fn unbind(&mut self, session: Option<SessionKey>) {
+    fn unbind(&mut self, session: Option<SessionKey>, now: Instant) {
         if let Some(lease) = session.and_then(|session| self.sessions.get_mut(&session)) {
             lease.connections = lease.connections.saturating_sub(1);
-            lease.unbound_since = Instant::now();
+            lease.unbound_since = now;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    const LEASE: Duration = Duration::from_secs(36);
+    const MEMBER: SessionKey = SessionKey { client: 7, session: 9 };
+
+    struct World {
+        registry: Registry,
+        seconds: Arc<AtomicU64>,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let seconds = Arc::new(AtomicU64::new(0));
+            let (clock, start) = (Arc::clone(&seconds), Instant::now());
+            let now = move || start + Duration::from_secs(clock.load(Ordering::Relaxed));
+            Self {
+                registry: Registry::with_clock(now),
+                seconds,
+            }
+        }
+
+        fn connect(&self) -> u32 {
+            let address = "192.0.2.1:5000".parse().unwrap();
+            let client_id = self.registry.open(address, CancellationToken::new());
+            self.registry.bind(client_id, Some((MEMBER, 0)));
+            client_id
+        }
+
+        fn pass(&self, seconds: u64) {
+            self.seconds.fetch_add(seconds, Ordering::Relaxed);
+        }
+
+        fn expired(&self) -> bool {
+            !self.registry.expired([MEMBER].into_iter(), LEASE).is_empty()
+        }
+    }
+
+    #[test]
+    fn given_a_session_when_its_last_connection_is_gone_should_expire_with_its_lease_and_not_before() {
+        let world = World::new();
+        let (first, second) = (world.connect(), world.connect());
+        world.pass(1_000);
+        assert!(!world.expired(), "a connection keeps it");
+        world.registry.close(first);
+        world.pass(1_000);
+        assert!(!world.expired(), "the second one too");
+        world.registry.close(second);
+        world.pass(35);
+        assert!(!world.expired());
+        world.pass(1);
+        assert!(world.expired());
+    }
+
+    #[test]
+    fn given_a_session_when_it_reconnects_within_its_lease_should_begin_a_new_one() {
+        let world = World::new();
+        let first = world.connect();
+        world.registry.close(first);
+        world.pass(35);
+        let second = world.connect();
+        world.pass(1_000);
+        assert!(!world.expired());
+        world.registry.bind(second, None);
+        world.pass(35);
+        assert!(!world.expired());
+        world.pass(1);
+        assert!(world.expired());
+    }
+
+    #[test]
+    fn given_a_session_from_before_a_restart_when_never_bound_should_be_given_one_lease() {
+        let world = World::new();
+        world.pass(5_000);
+        assert!(!world.expired(), "its lease begins with the first look");
+        world.pass(36);
+        assert!(world.expired());
     }
 }
