@@ -128,10 +128,15 @@ async fn measure(
         seconds: took.as_secs_f64(),
         waits,
         requests,
-        requests_per_wait: requests as f64 / waits.max(1) as f64,
+        requests_per_wait: float(requests)? / float(waits.max(1))?,
         server_cpu_percent,
         connected_cpu_percent,
     })
+}
+
+fn float(count: u64) -> anyhow::Result<f64> {
+    let count = u32::try_from(count).context("more was counted than a measurement can make")?;
+    Ok(count.into())
 }
 
 async fn consume(

@@ -331,6 +331,63 @@ fn given_a_group_when_its_partition_changes_hands_should_end_the_waits_of_the_fo
     assert_eq!(desk.head(current).expect("answered").context.owner_generation, 8);
 }
 
+/// A hand-over is an entry of the partition's log: what its owner wrote before it counts, and nothing after it.
+#[test]
+fn given_a_partition_that_changes_hands_when_the_former_owner_commits_should_store_what_came_before_and_refuse_the_rest()
+ {
+    let mut desk = Desk::new(roomy(), 1);
+    let group = ConsumerKey::Group(GROUP);
+    desk.send(key(0), 9, 10);
+    desk.install_owner(key(0), 7, 1);
+    let store = |offset| PartitionRequest::StoreOffset {
+        consumer: ConsumerKey::Group(GROUP),
+        offset,
+    };
+    let read = Poll {
+        consumer: group.clone(),
+        count: 4,
+        commit: true,
+        wait: 0,
+        ..poll_from(0)
+    };
+    let in_time = desk.ask(key(0), 1, store(2));
+    desk.order(Order::InstallOwner {
+        key: key(0),
+        group: GROUP,
+        generation: 8,
+        member: Some(iggy_partition::operation::Member { client: 2, session: 2 }),
+    });
+    // It comes while the hand-over is being written, and waits for it.
+    let between = desk.ask(key(0), 1, store(5));
+    desk.settle();
+    let fenced = Some(ErrorCode::ConsumerGroupPartitionNotOwned.code());
+    assert_eq!((desk.status(in_time), desk.status(between)), (Some(0), fenced));
+    assert_eq!(desk.stored(key(0), &group), Some(2));
+    let late = [
+        desk.ask(key(0), 1, store(6)),
+        desk.poll(key(0), 1, read.clone()),
+        desk.ask(
+            key(0),
+            1,
+            PartitionRequest::DeleteOffset {
+                consumer: group.clone(),
+            },
+        ),
+    ];
+    desk.settle();
+    for ticket in late {
+        assert_eq!(desk.status(ticket), fenced);
+    }
+    assert_eq!(desk.stored(key(0), &group), Some(2));
+    let next = Poll {
+        strategy: PollingStrategy::Next,
+        ..read
+    };
+    let current = desk.poll(key(0), 2, next);
+    desk.settle();
+    assert_eq!((desk.polled(current), desk.stored(key(0), &group)), (Some(4), Some(6)));
+}
+
 fn watch(desk: &mut Desk, id: u64, partitions: u32, wait: u64, wanted: Wanted) -> (Arc<Tally>, Arc<AtomicUsize>) {
     let woken = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&woken);

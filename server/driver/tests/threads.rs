@@ -14,6 +14,7 @@ mod desk;
 
 use desk::{alone, key, poll_from};
 use iggy_consensus::{Durability, Now};
+use iggy_driver::partition_group::PartitionGroup;
 use iggy_driver::request::{Origin, PartitionRequest, Ticket};
 use iggy_driver::shard::{Watch, WatchTarget};
 use iggy_driver::tally::{Progress, Tally, Wanted, WatchId, Watching};
@@ -211,7 +212,7 @@ fn run_shard(partition: u32, inbox: &Inbox, answers: &Answers) {
         }
     }
     assert_eq!(shard.parked(), 0, "a wait was left behind");
-    let watchers: usize = shard.partitions().map(|group| group.watchers()).sum();
+    let watchers: usize = shard.partitions().map(PartitionGroup::watchers).sum();
     assert_eq!(watchers, 0, "a fetch is still counted for");
 }
 
