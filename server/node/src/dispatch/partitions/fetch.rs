@@ -299,7 +299,7 @@ impl Fetch {
         let poll = Poll {
             consumer: self.consumer.clone(),
             strategy: PollingStrategy::Offset(counted.start),
-            count: u32::try_from(share.count).unwrap_or(u32::MAX).max(1),
+            count: u32::try_from(share.count).unwrap_or(u32::MAX),
             min_count: 1,
             max_bytes: max_bytes.saturating_add(POLL_HEAD_BYTES as u32),
             commit: self.asked.auto_commit,

@@ -28,20 +28,21 @@ fn share_evenly(total: u64, wants: &[u64]) -> Vec<u64> {
         shares[*at] = wants[*at].min(left / sharers);
         left -= shares[*at];
     }
-    // An even part may leave a few over: they go to the first in turn.
-    for (share, want) in shares.iter_mut().zip(wants) {
-        let more = left.min(want - *share);
-        *share += more;
-        left -= more;
-    }
     shares
 }
 
-/// What each partition, in turn, may give of `total`.
+/// What each partition, in turn, may give of `total`. The first may always give a message, while there is one to give.
 pub(super) fn shares(total: Share, wants: &[Share]) -> Vec<Share> {
-    let counts: Vec<u64> = wants.iter().map(|want| want.count).collect();
+    let mut counts: Vec<u64> = wants.iter().map(|want| want.count).collect();
     let bytes: Vec<u64> = wants.iter().map(|want| want.bytes).collect();
-    let counts = share_evenly(total.count, &counts);
+    let sure = total.count.min(1);
+    if let Some(first) = counts.first_mut() {
+        *first = first.saturating_sub(sure);
+    }
+    let mut counts = share_evenly(total.count - sure, &counts);
+    if let Some(first) = counts.first_mut() {
+        *first += sure;
+    }
     let bytes = share_evenly(total.bytes, &bytes);
     counts
         .into_iter()
@@ -101,7 +102,17 @@ mod tests {
     fn given_busy_partitions_alone_when_shared_should_be_even_and_spend_everything() {
         let wants = [share(500, 50_000); 3];
         let shared = shares(share(100, 10_000), &wants);
-        assert_eq!(shared, [share(34, 3_334), share(33, 3_333), share(33, 3_333)]);
+        assert_eq!(shared, [share(34, 3_333), share(33, 3_333), share(33, 3_334)]);
+    }
+
+    #[test]
+    fn given_fewer_messages_than_partitions_when_shared_should_give_the_first_in_turn_one_and_no_more_than_there_are() {
+        let wants = [share(500, 50_000), share(2, 700), share(3, 900)];
+        for total in 1..6 {
+            let shared = shares(share(total, 10_000), &wants);
+            assert!(shared[0].count >= 1);
+            assert_eq!(shared.iter().map(|share| share.count).sum::<u64>(), total);
+        }
     }
 
     #[test]
