@@ -170,6 +170,7 @@ fn run_shard(partition: u32, inbox: &Inbox, answers: &Answers) {
             losses: 0,
             incarnation: key(partition).incarnation,
         },
+        created: true,
         counters: Arc::default(),
     };
     shard.order(now, open, &disk);
