@@ -5,16 +5,17 @@
 //! as a nack quorum of voters is sure never to have acknowledged anything after its end. A voter that cannot be sure
 //! is not counted (simulator S6, S7):
 //!
-//! | ending of a vote | log view older than the newest | the newest log view |
+//! | ending of a vote | older log view, and one whole log of the newest | otherwise |
 //! |---|---|---|
-//! | blank | sure | sure |
+//! | blank | sure | sure, unless its log is longer |
 //! | torn | sure | not sure; sure once every member has voted |
 //! | volatile | sure | not sure; once every member has voted, a reason for a new history |
 //! | damaged | sure | never sure |
-//! | amnesia | as in the newest | not sure; once every member has voted, a reason for a new history |
+//! | amnesia | as otherwise | not sure; once every member has voted, a reason for a new history |
 //!
-//! A vote with an older log view acknowledged nothing in the newest one, whatever happened to its log: what it held in
-//! older views is in the newest log, or was found dead when that view began.
+//! A vote with an older log view acknowledged nothing in the newest one. What it acknowledged before is in the log with
+//! which the newest view began, or was found dead then; but only a voter of that view whose log is whole proves what that
+//! log was.
 //!
 //! When every member has voted and only tears are in the way, a committed prepare would have been damaged on as many
 //! disks as hold it, which is more than the group is built for. When what was promised to survive in memory alone may be
@@ -47,14 +48,18 @@ impl Vote {
         self.committed.op + self.suffix.len() as u64
     }
 
-    /// Whether the log has this committed prepare.
-    fn holds(&self, committed: LogEnd) -> bool {
-        if committed.op == self.committed.op {
-            return committed.checksum == self.committed.checksum;
+    /// Position and checksum of the prepare at `op`, where the vote tells it.
+    fn end_at(&self, op: u64) -> Option<LogEnd> {
+        if op == self.committed.op {
+            return Some(self.committed);
         }
-        let at = committed.op.checked_sub(self.committed.op + 1);
-        at.and_then(|at| self.suffix.get(at as usize))
-            .is_some_and(|header| header.checksum.get() == committed.checksum)
+        let at = op.checked_sub(self.committed.op + 1)?;
+        self.suffix.get(at as usize).map(PrepareHeader::end)
+    }
+
+    /// Whether the log has this prepare.
+    fn holds(&self, end: LogEnd) -> bool {
+        self.end_at(end.op).is_some_and(|own| own.checksum == end.checksum)
     }
 
     /// View of the newest prepare after the committed ones.
@@ -123,22 +128,38 @@ pub fn judge(quorum: Quorum, votes: &[Option<Vote>], accept_loss: bool) -> Verdi
         .map(|(index, vote)| (index, vote.committed))
         .max_by_key(|(index, committed)| (committed.op, usize::MAX - index))
         .unwrap_or_default();
-    let (source, head) = cast()
-        .filter(|(_, vote)| vote.ending != Ending::Amnesia && vote.log_view == log_view && vote.holds(committed))
+    let newest = |vote: &Vote| vote.ending != Ending::Amnesia && vote.log_view == log_view;
+    let (mut source, mut head) = cast()
+        .filter(|(_, vote)| newest(vote) && vote.holds(committed))
         .max_by_key(|(index, vote)| (vote.last_view(), vote.head(), usize::MAX - index))
         .map_or((known, committed.op), |(index, vote)| (index, vote.head()));
+    let all = count == votes.len();
+    // One whole log of the newest view has all that was committed before that view.
+    let whole = cast().any(|(_, vote)| newest(vote) && vote.ending == Ending::Blank);
+    let members = cast().filter(|(_, vote)| newest(vote)).count();
+    if all && !whole && members < usize::from(quorum.replication) {
+        // Too few have ever had the newest view to commit anything in it. What follows its damaged log in an older one
+        // may be what it lost.
+        let end = votes[source].as_ref().and_then(|vote| vote.end_at(head));
+        let longer = cast()
+            .filter(|(_, vote)| end.is_some_and(|end| vote.holds(end)) && vote.head() > head)
+            .max_by_key(|(index, vote)| (vote.last_view(), vote.head(), usize::MAX - index));
+        if let Some((index, vote)) = longer {
+            (source, head) = (index, vote.head());
+        }
+    }
     let commit_max = cast().map(|(_, vote)| vote.commit_max).max().unwrap_or(0);
-    let in_doubt = |vote: &Vote| vote.ending == Ending::Amnesia || vote.log_view == log_view;
+    // Who has never had the newest view acknowledged nothing in it; what it acknowledged before is in a whole log.
+    let settled = |vote: &Vote| whole && vote.ending != Ending::Amnesia && vote.log_view < log_view;
     let with = |ending: Ending| {
         cast()
-            .filter(|(_, vote)| in_doubt(vote) && vote.ending == ending)
+            .filter(|(_, vote)| !settled(vote) && vote.ending == ending)
             .count()
     };
     let sure = cast()
-        .filter(|(_, vote)| !in_doubt(vote) || vote.ending == Ending::Blank)
+        .filter(|(_, vote)| settled(vote) || (vote.ending == Ending::Blank && vote.head() <= head))
         .count();
     let nack = usize::from(quorum.nack);
-    let all = count == votes.len();
     let start = |lost| Verdict::Start {
         source: source as u8,
         head,

@@ -91,8 +91,9 @@ pub trait Host {
     /// A prepare enters the log: finds room for its batch, if it has one.
     fn appended(&mut self, prepare: &Prepare, numbers: &mut FileNumbers) -> Option<Placed>;
 
-    /// Every prepare after `op` leaves the log: the steps that take back what was placed for them.
-    fn truncated(&mut self, op: u64, numbers: &mut FileNumbers) -> Job;
+    /// Every prepare after `op` leaves the log: the steps that take back what was placed for them, and the file that takes
+    /// no more writes.
+    fn truncated(&mut self, op: u64, numbers: &mut FileNumbers) -> (Job, Option<FileId>);
 }
 
 #[derive(Debug)]
@@ -328,7 +329,9 @@ impl GroupLog {
             self.journal.rewind(self.replica.end_at(op)),
             iggy_storage::Step::Sync(vec![file]),
         ];
-        job.extend(host.truncated(op, &mut self.numbers));
+        let (steps, left) = host.truncated(op, &mut self.numbers);
+        job.extend(steps);
+        self.retired.extend(left.map(|file| (op, file)));
         self.submit(storage, Lane::Append, Intent::Truncate { token, file }, job);
     }
 
@@ -346,6 +349,15 @@ impl GroupLog {
     /// Writes batches that come with the state of another member; [`LogEvent::Written`] says when they are.
     pub fn write(&mut self, steps: Job, files: Vec<FileId>, storage: &mut dyn Storage) {
         self.submit(storage, Lane::Append, Intent::Write(files), steps);
+    }
+
+    /// Writes given to [`write`](Self::write) that are not done.
+    pub fn writes(&self) -> usize {
+        let writes = self
+            .intents
+            .values()
+            .filter(|intent| matches!(intent, Intent::Write(_)));
+        writes.count()
     }
 
     /// Takes the state of another member as the checkpoint at `at`, in place of everything before.
@@ -640,9 +652,16 @@ impl GroupLog {
     fn close_retired(&mut self, op: u64, storage: &mut dyn Storage) {
         let mut named = self.dirty.clone();
         for intent in self.intents.values() {
-            if let Intent::Sync { files, .. } | Intent::Checkpoint { files, .. } | Intent::Append { files, .. } = intent
+            if let Intent::Sync { files, .. }
+            | Intent::Checkpoint { files, .. }
+            | Intent::Append { files, .. }
+            | Intent::Write(files)
+            | Intent::Install { files, .. } = intent
             {
                 named.extend(files);
+            }
+            if let Intent::Truncate { file, .. } = intent {
+                named.insert(*file);
             }
         }
         let (closed, kept) = self

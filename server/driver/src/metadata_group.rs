@@ -11,7 +11,7 @@ use iggy_journal::{Body as JournalBody, BootId, FileNumbers, Policy, Recovered};
 use iggy_metadata::{Applied, Change, ChangeError, Metadata, Position, RequestKey, SnapshotError};
 use iggy_protocol::operation::Operation;
 use iggy_storage::image::Image;
-use iggy_storage::{Completion, Job, Storage, StorageError};
+use iggy_storage::{Completion, FileId, Job, Storage, StorageError};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -129,11 +129,11 @@ impl Host for Held<'_> {
         None
     }
 
-    fn truncated(&mut self, op: u64, _: &mut FileNumbers) -> Job {
+    fn truncated(&mut self, op: u64, _: &mut FileNumbers) -> (Job, Option<FileId>) {
         let kept = self.pending.partition_point(|pending| pending.header.op.get() <= op);
         self.dropped
             .extend(self.pending.drain(kept..).filter_map(|pending| pending.ticket));
-        Job::new()
+        (Job::new(), None)
     }
 }
 
@@ -252,11 +252,9 @@ impl MetadataGroup {
             .entries
             .iter()
             .filter(|prepare| prepare.header.op.get() > applied.op);
-        let mut pending: VecDeque<Pending> = uncommitted.map(Pending::new).collect();
+        let pending: VecDeque<Pending> = uncommitted.map(Pending::new).collect();
         let replica = Replica::recover(config.consensus, found.journal.superblock().state, log)
             .expect("recovery checked the chain, and a superblock that contradicts itself is never written");
-        let last = replica.op();
-        pending.retain(|pending| pending.header.op.get() <= last);
         let log = GroupLog::new(0, replica, found.journal, numbers, BODIES_DUE, found.open, storage);
         Ok(Self {
             log,
@@ -395,8 +393,8 @@ impl MetadataGroup {
         self.finish_when_quiet(storage);
     }
 
-    /// Starts the clocks of the replica; once, after [`open`](Self::open).
-    pub fn start(&mut self, now: Now, storage: &mut dyn Storage) {
+    /// Starts the clocks of the replica, once what recovery found is on disk: before that it vouches for nothing.
+    fn start(&mut self, now: Now, storage: &mut dyn Storage) {
         let mut held = Held {
             pending: &mut self.pending,
             dropped: &mut self.dropped,
@@ -440,6 +438,9 @@ impl MetadataGroup {
 
     /// Takes what another member says.
     pub fn receive(&mut self, now: Now, message: Message, storage: &mut dyn Storage) {
+        if !self.opened {
+            return;
+        }
         let ours = message.cluster == self.config.cluster && message.group == GroupId::METADATA;
         let from = message.from;
         match message.kind {
@@ -523,7 +524,9 @@ impl MetadataGroup {
         for ticket in std::mem::take(&mut self.dropped) {
             self.notices.push(MetadataNotice::Uncertain { ticket });
         }
+        // A deadline that has passed comes next, but never within this one.
         let next = self.log.replica().next_deadline();
+        let next = next.map(|next| next.max(now.monotonic + 1));
         if let Some(next) = next.filter(|next| self.announced.is_none_or(|announced| *next < announced)) {
             self.announced = Some(next);
             self.notices.push(MetadataNotice::Deadline(next));
@@ -544,7 +547,10 @@ impl MetadataGroup {
                 self.notices.push(MetadataNotice::OpenFailed(error));
             }
             LogEvent::Finished => self.notices.push(MetadataNotice::Stopped),
-            LogEvent::Opened => self.opened = true,
+            LogEvent::Opened => {
+                self.opened = true;
+                self.start(now, storage);
+            }
             LogEvent::Send { to, message } => self.notices.push(MetadataNotice::Send { to, message }),
             LogEvent::Role => {
                 let replica = self.log.replica();

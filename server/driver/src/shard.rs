@@ -160,7 +160,6 @@ impl<S: Storage> Shard<S> {
     /// Hosts the metadata group here. `created` says that the cluster is being created now, not joined again.
     pub fn open_metadata(
         &mut self,
-        now: Now,
         pipeline_max: usize,
         created: bool,
         image: &dyn Image,
@@ -178,8 +177,7 @@ impl<S: Storage> Shard<S> {
             },
         };
         let group = MetadataGroup::open(config, image, &mut self.storage)?;
-        self.metadata.insert(group).start(now, &mut self.storage);
-        self.collect_metadata();
+        self.metadata = Some(group);
         Ok(())
     }
 
@@ -257,7 +255,7 @@ impl<S: Storage> Shard<S> {
                 history,
                 created,
                 counters,
-            } => self.open(now, key, settings, history, created, counters, image),
+            } => self.open(key, settings, history, created, counters, image),
             Order::Delete { key } => self.delete(&key),
             Order::BeginHistory { key, history } => {
                 if let Some(group) = self.group_mut(&key) {
@@ -292,7 +290,6 @@ impl<S: Storage> Shard<S> {
     #[allow(clippy::too_many_arguments)] // The parts of an order.
     fn open(
         &mut self,
-        now: Now,
         key: PartitionKey,
         settings: iggy_partition::Settings,
         history: History,
@@ -324,7 +321,7 @@ impl<S: Storage> Shard<S> {
                 }
                 self.partitions.insert(slot, group);
                 self.slots.insert(key, slot);
-                self.start(now, slot);
+                self.start(slot);
                 if let Some(loss) = loss {
                     self.outputs.push(Output::Event(PartitionEvent::Lost(key, loss)));
                 }
@@ -380,12 +377,14 @@ impl<S: Storage> Shard<S> {
             ..
         } = self;
         if let Order::RetireSession(member) = order {
-            return partitions
-                .values_mut()
-                .all(|group| group.fenced().is_some() || group.retire_session(now, *member, storage));
+            return partitions.values_mut().all(|group| {
+                group.fenced().is_some() || !group.leads() || group.retire_session(now, *member, storage)
+            });
         }
         let group = order.key().and_then(|key| partitions.get_mut(slots.get(&key)?));
-        let Some(group) = group.filter(|group| group.fenced().is_none()) else {
+        // Whoever leads the partition next is given what follows from the metadata anew.
+        let takes = |group: &&mut PartitionGroup| group.fenced().is_none() && group.leads();
+        let Some(group) = group.filter(takes) else {
             return true;
         };
         match order {

@@ -187,7 +187,7 @@ pub fn recover(
     } else if loss.is_some() && !planted::has(Bug::SilentLoss) {
         superblock.state.history += 1;
     }
-    let suspect = members && ending != superblock.state.ending && !planted::has(Bug::ForgetSuspicion);
+    let suspect = members && ending != Ending::Blank && !planted::has(Bug::ForgetSuspicion);
     superblock.state.ending = ending;
 
     let active = scan.generation;
@@ -300,19 +300,23 @@ fn at<T>(path: &str, result: io::Result<T>) -> Result<T, RecoverError> {
     })
 }
 
+/// The newest intact superblock. When a copy is damaged, the other one may be the older: for a member of a group that
+/// makes everything it says of views doubtful.
 fn read_superblock(image: &dyn Image, directory: &str, fresh: &VsrState) -> Result<Option<Superblock>, RecoverError> {
     let mut newest: Option<Superblock> = None;
+    let mut damaged = false;
     for copy in 0..2 {
         let path = superblock_path(directory, copy);
         let bytes = at(&path, image.read_all(&path, 1 << 20))?;
         let Some(found) = bytes.as_deref().and_then(Superblock::decode) else {
+            damaged |= bytes.is_some_and(|bytes| !bytes.is_empty());
             continue;
         };
         if newest.is_none_or(|newest| newest.sequence < found.sequence) {
             newest = Some(found);
         }
     }
-    let Some(found) = newest else {
+    let Some(mut found) = newest else {
         // A directory whose creation was cut short has nothing in its journal.
         let written = list_generations(image, directory, 0)?.into_iter().any(|generation| {
             image
@@ -333,6 +337,9 @@ fn read_superblock(image: &dyn Image, directory: &str, fresh: &VsrState) -> Resu
             found: format!("{:?}", identity(&found.state)),
             expected: format!("{:?}", identity(fresh)),
         });
+    }
+    if damaged && fresh.replica_count > 1 {
+        found.state.ending = Ending::Amnesia;
     }
     Ok(Some(found))
 }

@@ -221,14 +221,10 @@ fn seeds(
 /// Opens the metadata and waits until what was recovered is on disk: before that nothing that follows from it may be
 /// published or removed, because a loss of power could still bring an older state back.
 async fn open_metadata(seed: &mut Seed, config: &Config, image: &FileImage) -> anyhow::Result<Metadata> {
-    let now = Now {
-        monotonic: 0,
-        wall: wall_micros(),
-    };
     // The only member of its group: nobody else can know more.
     let created = true;
     seed.shard
-        .open_metadata(now, config.metadata.prepare_queue_depth, created, image)?;
+        .open_metadata(config.metadata.prepare_queue_depth, created, image)?;
     let opening = async {
         let mut outputs = Vec::new();
         loop {

@@ -153,7 +153,7 @@ pub fn recover(
 ) -> Result<RecoveredPartition, RecoverError> {
     let found = recover_whole(image, directory, fresh, policy, settings, retain_bytes, numbers);
     match found {
-        Err(error) if fresh.replica_count > 1 && !matches!(error, RecoverError::Journal(_)) => {
+        Err(error) if fresh.replica_count > 1 && !is_about_identity(&error) => {
             let policy = Policy {
                 discard: true,
                 ..policy
@@ -162,6 +162,12 @@ pub fn recover(
         }
         found => found,
     }
+}
+
+/// Whether it is unknown whose directory it is: then nobody may write there.
+fn is_about_identity(error: &RecoverError) -> bool {
+    use iggy_journal::RecoverError::{Foreign, Superblock};
+    matches!(error, RecoverError::Journal(Foreign { .. } | Superblock { .. }))
 }
 
 fn recover_whole(

@@ -179,12 +179,12 @@ impl Segments {
         })
     }
 
-    /// Takes back every batch placed after `mark`, and the steps that cut the files. The journal must no longer name
-    /// those batches when the steps run.
-    pub fn cut(&mut self, mark: Option<Mark>, numbers: &mut FileNumbers) -> Job {
+    /// Takes back every batch placed after `mark`: the steps that cut the files, and the file that takes no more writes,
+    /// if there is one. The journal must no longer name those batches when the steps run.
+    pub fn cut(&mut self, mark: Option<Mark>, numbers: &mut FileNumbers) -> (Job, Option<FileId>) {
         let mut job: Job = Vec::new();
         if self.mark() == mark {
-            return job;
+            return (job, None);
         }
         let kept = |segment: &Segment| mark.is_some_and(|mark| segment.base_offset <= mark.segment);
         let cut = self.all.partition_point(kept);
@@ -193,9 +193,8 @@ impl Segments {
             job.push(Step::Remove(index_path(&self.directory, segment.base_offset)));
             job.push(Step::Remove(log_path(&self.directory, segment.base_offset)));
         }
-        if active.is_none() {
-            job.extend(self.active.take().map(Step::Close));
-        }
+        let left = self.active.take().filter(|_| active.is_none());
+        self.active = active;
         if let (Some(mark), Some(last)) = (mark, self.all.last_mut()) {
             last.index.cut(mark.size, mark.end_offset, mark.last_timestamp);
             let file = active.unwrap_or_else(|| {
@@ -216,7 +215,7 @@ impl Segments {
             });
             self.active = Some(file);
         }
-        job
+        (job, left)
     }
 
     /// Adds a batch that recovery found where the journal says, after all others.

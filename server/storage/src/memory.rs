@@ -6,7 +6,8 @@
 //!
 //! [`MemoryDisk::die_after`] stops the disk at any step, so that a test can enumerate every point of failure: the step
 //! before is whole, and a write that was next may have got some way. [`MemoryDisk::fail_next_sync`] makes one sync fail
-//! and drop the pages it should have written, [`MemoryDisk::fill_after`] makes the disk full.
+//! and drop the pages it should have written, [`MemoryDisk::fill_after`] makes the disk full. Writes can also fail, get
+//! lost or land elsewhere, bits can flip at rest, and files become unreadable.
 
 use crate::image::{Entry, Image};
 use crate::{Completion, FileId, IoToken, Job, LaneId, Path, Step, Storage, StorageError};
@@ -38,6 +39,12 @@ struct Content {
     dies_at: Option<u64>,
     died: bool,
     sync_failures: u64,
+    /// Writes to files with this ending that will be acknowledged and not happen, and those that will land elsewhere.
+    lost_writes: Option<(&'static str, u64)>,
+    misdirected_writes: Option<(&'static str, u64)>,
+    /// Files of which a part cannot be read.
+    unreadable: BTreeSet<u64>,
+    write_failures: u64,
     /// Bytes that files may still grow by; `None` without a bound.
     room: Option<u64>,
 }
@@ -55,6 +62,17 @@ struct FileContent {
     durable: Vec<u8>,
     /// Ranges written since the last sync, and lengths set.
     unsynced: Vec<(usize, usize)>,
+}
+
+/// Whether a fault that was asked for strikes a write to this file.
+fn struck(fault: &mut Option<(&'static str, u64)>, path: &str) -> bool {
+    match fault {
+        Some((suffix, count)) if *count > 0 && path.ends_with(*suffix) => {
+            *count -= 1;
+            true
+        }
+        _ => false,
+    }
 }
 
 fn parent(path: &str) -> &str {
@@ -104,6 +122,58 @@ impl MemoryDisk {
     /// The next `count` syncs fail, and what they should have made durable never will be.
     pub fn fail_next_sync(&self, count: u64) {
         self.lock().sync_failures = count;
+    }
+
+    /// The next `count` writes to files whose path ends with `suffix` are acknowledged and do not happen.
+    pub fn lose_next_writes(&self, suffix: &'static str, count: u64) {
+        self.lock().lost_writes = Some((suffix, count));
+    }
+
+    /// The next `count` writes to files whose path ends with `suffix` land one sector further.
+    pub fn misdirect_next_writes(&self, suffix: &'static str, count: u64) {
+        self.lock().misdirected_writes = Some((suffix, count));
+    }
+
+    /// The next `count` writes fail with an error of the device.
+    pub fn fail_next_writes(&self, count: u64) {
+        self.lock().write_failures = count;
+    }
+
+    /// From now on reads of a file fail, until it is removed. False when there is no such file.
+    pub fn make_unreadable(&self, path: &str) -> bool {
+        let mut content = self.lock();
+        let Some(inode) = content.entries.get(path).copied() else {
+            return false;
+        };
+        content.unreadable.insert(inode)
+    }
+
+    /// How many of the faults asked for lie still ahead: lost, misdirected and failed writes, and failed syncs.
+    pub fn faults_ahead(&self) -> [u64; 4] {
+        let content = self.lock();
+        let ahead = |fault: Option<(&str, u64)>| fault.map_or(0, |(_, count)| count);
+        [
+            ahead(content.lost_writes),
+            ahead(content.misdirected_writes),
+            content.write_failures,
+            content.sync_failures,
+        ]
+    }
+
+    /// Takes back every fault that lies ahead. Damage that is done stays.
+    pub fn heal(&self) {
+        let mut content = self.lock();
+        content.lost_writes = None;
+        content.misdirected_writes = None;
+        content.write_failures = 0;
+        content.sync_failures = 0;
+        content.room = None;
+        content.unreadable.clear();
+    }
+
+    /// Paths of all files.
+    pub fn paths(&self) -> Vec<Path> {
+        self.lock().entries.keys().cloned().collect()
     }
 
     /// Ends the process: written bytes stay as they are. Clears [`die_after`](Self::die_after).
@@ -399,6 +469,16 @@ impl MemoryStorage {
             Step::Write { file, offset, pieces } => {
                 let (path, inode) = self.file(file)?;
                 let mut offset = offset as usize;
+                if content.write_failures > 0 {
+                    content.write_failures -= 1;
+                    return Err(StorageError::io("write", path, &io::Error::other("injected")));
+                }
+                if struck(&mut content.lost_writes, &path) {
+                    return Ok(None);
+                }
+                if struck(&mut content.misdirected_writes, &path) {
+                    offset += SECTOR;
+                }
                 let end = offset + pieces.iter().map(Bytes::len).sum::<usize>();
                 content.grow("write", &path, inode, end)?;
                 let target = content.files.entry(inode).or_default();
@@ -409,6 +489,9 @@ impl MemoryStorage {
             }
             Step::Read { file, offset, length } => {
                 let (path, inode) = self.file(file)?;
+                if content.unreadable.contains(&inode) {
+                    return Err(StorageError::io("read", path, &io::Error::other("injected")));
+                }
                 let start = offset as usize;
                 let read = content
                     .files
@@ -516,6 +599,9 @@ impl Image for MemoryDisk {
     fn read(&self, path: &str, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let content = self.lock();
         let inode = content.entries.get(path).ok_or(io::ErrorKind::NotFound)?;
+        if content.unreadable.contains(inode) {
+            return Err(io::Error::other("injected"));
+        }
         let bytes = content.files.get(inode).map_or(&[][..], |file| file.current.as_slice());
         let start = (offset as usize).min(bytes.len());
         let count = buffer.len().min(bytes.len() - start);

@@ -136,18 +136,10 @@ impl Replica {
         }
         check_chain(&found)?;
         let count = usize::from(state.replica_count);
-        let mut log = Log::recovered(found.base, found.entries);
+        let log = Log::recovered(found.base, found.entries);
         let mut committed = found.committed.min(log.head().op).max(found.applied.op);
         if count == 1 {
             committed = log.head().op;
-        } else {
-            // What was taken over from a newer view than the log's own, in an adoption that did not end, is no part of
-            // the log that is voted with.
-            let newer = (committed + 1..=log.head().op)
-                .find(|op| log.header(*op).is_some_and(|header| header.view.get() > state.log_view));
-            if let Some(op) = newer {
-                log.truncate(op - 1);
-            }
         }
         let status = if count == 1 || found.created {
             Status::Normal
@@ -208,6 +200,17 @@ impl Replica {
         };
         for peer in &mut self.peers {
             peer.heard = now.monotonic;
+        }
+        if self.state.replica_count > 1 {
+            // What was taken over from a newer view than the log's own, in an adoption that did not end, is no part of
+            // the log that is voted with.
+            let newer = |op: &u64| {
+                let header = self.log.header(*op);
+                header.is_some_and(|header| header.view.get() > self.state.log_view)
+            };
+            if let Some(op) = (self.committed + 1..=self.op()).find(newer) {
+                self.truncate(op - 1, effects);
+            }
         }
         self.apply_commit(effects);
         if self.status == Status::Recovering {

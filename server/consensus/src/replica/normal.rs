@@ -41,6 +41,7 @@ impl Peer {
         *self = Self {
             incarnation,
             heard: self.heard,
+            next: 1,
             ..Self::default()
         };
     }

@@ -188,8 +188,8 @@ impl Replica {
         }
     }
 
-    /// Gives up the own log for the state of another member. That the log is no longer complete is written down first:
-    /// from then on this replica vouches for nothing it does not have.
+    /// Gives up the own log for the state of another member. When that takes away what may have been acknowledged, it is
+    /// written down first: from then on this replica vouches for nothing it does not have.
     pub(super) fn start_transfer(&mut self, now: Now, from: u8, from_scratch: bool, effects: &mut Effects) {
         self.counters.state_transfers += 1;
         self.transfer = Some(Transfer {
@@ -197,7 +197,9 @@ impl Replica {
             from_scratch,
             fetching: false,
         });
-        self.state.ending = self.state.ending.max(Ending::Damaged);
+        if self.op() > self.commit || from_scratch {
+            self.state.ending = self.state.ending.max(Ending::Damaged);
+        }
         if self.status == Status::Normal {
             self.recover_view(now, effects);
         }
@@ -209,7 +211,7 @@ impl Replica {
         let Some(transfer) = self.transfer.as_mut().filter(|transfer| !transfer.fetching) else {
             return;
         };
-        if self.persisted.ending == Ending::Blank {
+        if self.persisted.ending != self.state.ending {
             return;
         }
         transfer.fetching = true;
@@ -218,6 +220,10 @@ impl Replica {
         self.truncate(self.commit, effects);
         self.timers.repair = now.monotonic + self.config.timing.repair_retry;
         effects.push(Effect::FetchState { from, from_scratch });
+    }
+
+    pub(super) fn is_fetching(&self) -> bool {
+        self.transfer.is_some_and(|transfer| transfer.fetching)
     }
 
     /// Reminds the host of a state that has not come. A host that makes progress goes on with what it does.

@@ -47,7 +47,7 @@ impl Replica {
             }
             Status::Recovering => at(self.timers.probe),
         }
-        if self.wants_repair() || self.transfer.is_some() {
+        if self.wants_repair() || self.is_fetching() {
             at(self.timers.repair);
         }
         Some(next)

@@ -155,6 +155,8 @@ pub struct PartitionGroup {
     truncated_waiters: Vec<writes::Waiter>,
     /// The state of another member on its way here.
     incoming: Option<transfer::Incoming>,
+    /// Where the segments ended before a transfer placed anything: what is kept of the own log.
+    kept: Option<transfer::Kept>,
     /// Reads for members that lack batches.
     serving: BTreeMap<u64, transfer::Serving>,
     /// The deadline that was announced last.
@@ -229,13 +231,8 @@ impl PartitionGroup {
             .expect("recovery checked the chain, and a superblock that contradicts itself is never written");
         let due = (config.wal_bytes_max / 2).max(1);
         let log = GroupLog::new(slot, replica, found.log.journal, numbers, due, open, storage);
-        let last = log.replica().op();
-        let pending: VecDeque<writes::Pending> = found
-            .uncommitted
-            .into_iter()
-            .map(writes::Pending::recovered)
-            .filter(|pending| pending.header.op.get() <= last)
-            .collect();
+        let pending: VecDeque<writes::Pending> =
+            found.uncommitted.into_iter().map(writes::Pending::recovered).collect();
         let group = Self {
             key,
             settings,
@@ -250,6 +247,7 @@ impl PartitionGroup {
             pending,
             truncated_waiters: Vec::new(),
             incoming: None,
+            kept: None,
             serving: BTreeMap::new(),
             announced: None,
             waiting: VecDeque::new(),
@@ -357,8 +355,8 @@ impl PartitionGroup {
         self.finish_when_quiet(storage);
     }
 
-    /// Starts the clocks of the replica; once, after [`open`](Self::open).
-    pub fn start(&mut self, now: Now, storage: &mut dyn Storage) {
+    /// Starts the clocks of the replica, once what recovery found is on disk: before that it vouches for nothing.
+    fn start(&mut self, now: Now, storage: &mut dyn Storage) {
         let mut held = writes::Held {
             segments: &mut self.segments,
             pending: &mut self.pending,
@@ -388,7 +386,7 @@ impl PartitionGroup {
 
     /// Takes what another member says.
     pub fn receive(&mut self, now: Now, message: Message, storage: &mut dyn Storage) {
-        if self.unusable {
+        if self.unusable || !self.opened {
             return;
         }
         match message.kind {
@@ -421,7 +419,9 @@ impl PartitionGroup {
         for waiter in std::mem::take(&mut self.truncated_waiters) {
             self.leave_unanswered(waiter);
         }
+        // A deadline that has passed comes next, but never within this one.
         let next = self.log.replica().next_deadline();
+        let next = next.map(|next| next.max(now.monotonic + 1));
         if let Some(next) = next.filter(|next| self.announced.is_none_or(|announced| *next < announced)) {
             self.announced = Some(next);
             self.notices.push(Notice::Deadline(next));
@@ -446,6 +446,7 @@ impl PartitionGroup {
             }
             LogEvent::Opened => {
                 self.opened = true;
+                self.start(now, storage);
                 if !self.dropped.1.is_empty() {
                     self.log.want_checkpoint(storage);
                     self.checkpoint_when_due(storage);
@@ -474,6 +475,11 @@ impl PartitionGroup {
     /// Whether requests are answered here: by the replica that leads, or the only one there is.
     pub fn leads(&self) -> bool {
         self.config.replica_count == 1 || self.log.replica().is_primary()
+    }
+
+    /// Whether what recovery found is on disk.
+    pub fn is_open(&self) -> bool {
+        self.opened
     }
 
     /// Whether the replica takes part in a started view.

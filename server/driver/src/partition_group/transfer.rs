@@ -8,7 +8,7 @@ use super::PartitionGroup;
 use bytes::Bytes;
 use iggy_consensus::message::{Kind, Message, StateManifest};
 use iggy_consensus::{Input, LogEnd, Now};
-use iggy_partition::segments::Span;
+use iggy_partition::segments::{Mark, Span};
 use iggy_partition::state::{LogPosition, PartitionState};
 use iggy_protocol::batch::BatchView;
 use iggy_protocol::limits::HEADER_SIZE;
@@ -18,6 +18,8 @@ use iggy_storage::{Storage, StorageError};
 const CHUNK_BYTES: u64 = 256 << 10;
 /// Reminders without progress after which another member is asked.
 const REMINDERS_MAX: u32 = 3;
+/// Writes of batches under way beyond which no more batches are asked for.
+const WRITES_MAX: usize = 16;
 /// Members served from disk at once.
 const SERVING_MAX: usize = 64;
 
@@ -28,11 +30,15 @@ pub(super) struct Incoming {
     from_scratch: bool,
     manifest: Option<StateManifest>,
     next_offset: u64,
-    /// Writes of batches that are not done.
-    writing: usize,
+    /// Whether the batches at `next_offset` were asked for.
+    asked: bool,
     installing: bool,
     reminders: u32,
 }
+
+/// Where the own segments ended before a transfer placed anything; nothing of them is kept without a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kept(Option<Mark>);
 
 /// A read for a member that lacks batches.
 #[derive(Debug)]
@@ -47,10 +53,11 @@ impl PartitionGroup {
     pub(super) fn fetch_state(&mut self, now: Now, from: u8, from_scratch: bool, storage: &mut dyn Storage) {
         match &mut self.incoming {
             Some(incoming) if incoming.from == from && incoming.from_scratch == from_scratch => {
-                incoming.reminders += 1;
-                if incoming.installing {
+                // The disk is behind, nobody else.
+                if incoming.installing || self.log.writes() > 0 {
                     return;
                 }
+                incoming.reminders += 1;
                 if incoming.reminders > REMINDERS_MAX {
                     self.incoming = None;
                     return self.step(now, Input::StateFailed, storage);
@@ -58,18 +65,31 @@ impl PartitionGroup {
             }
             Some(incoming) if incoming.installing => return,
             _ => {
+                // What an attempt before this one has placed is void.
+                let Kept(mark) = *self.kept.get_or_insert_with(|| Kept(self.segments.mark()));
+                self.cut_segments(mark, storage);
                 self.incoming = Some(Incoming {
                     from,
                     from_scratch,
                     manifest: None,
                     next_offset: 0,
-                    writing: 0,
+                    asked: false,
                     installing: false,
                     reminders: 0,
                 });
             }
         }
         self.ask_for_more();
+    }
+
+    fn cut_segments(&mut self, mark: Option<Mark>, storage: &mut dyn Storage) {
+        let (job, left) = self.segments.cut(mark, &mut self.log.numbers);
+        if let Some(left) = left {
+            self.log.retire(left);
+        }
+        if !job.is_empty() {
+            self.log.write(job, Vec::new(), storage);
+        }
     }
 
     fn say(&mut self, to: u8, kind: Kind) {
@@ -79,7 +99,9 @@ impl PartitionGroup {
 
     /// Asks for whatever comes next.
     fn ask_for_more(&mut self) {
-        let Some(incoming) = &self.incoming else { return };
+        let Some(incoming) = &mut self.incoming else { return };
+        incoming.asked = true;
+        let from = incoming.from;
         let kind = match &incoming.manifest {
             None => Kind::RequestState,
             Some(manifest) if incoming.next_offset < manifest.next_offset => Kind::RequestBatches {
@@ -87,7 +109,7 @@ impl PartitionGroup {
             },
             Some(_) => return,
         };
-        self.say(incoming.from, kind);
+        self.say(from, kind);
     }
 
     pub(super) fn transfer_message(&mut self, now: Now, message: Message, storage: &mut dyn Storage) {
@@ -214,15 +236,16 @@ impl PartitionGroup {
             return self.step(now, Input::StateFailed, storage);
         }
         // What was dropped there, or is of another history here, is not kept.
-        let fresh = incoming.from_scratch || next < manifest.first_offset || next > manifest.next_offset;
+        let nothing_kept = self.kept == Some(Kept(None));
+        let fresh =
+            incoming.from_scratch || nothing_kept || next < manifest.first_offset || next > manifest.next_offset;
         incoming.next_offset = if fresh { manifest.first_offset } else { next };
         incoming.reminders = 0;
         incoming.manifest = Some(manifest);
         if fresh {
             self.tail.clear();
-            incoming.writing += 1;
-            let job = self.segments.cut(None, &mut self.log.numbers);
-            self.log.write(job, Vec::new(), storage);
+            self.kept = Some(Kept(None));
+            self.cut_segments(None, storage);
         }
         self.ask_for_more();
         self.install_when_complete(storage);
@@ -255,28 +278,34 @@ impl PartitionGroup {
                     self.log.retire(sealed.file);
                 }
                 incoming.next_offset = batch.last_offset() + 1;
-                incoming.writing += 1;
+                incoming.asked = false;
                 incoming.reminders = 0;
                 self.log.write(placement.steps, files, storage);
             }
             position += length;
         }
-        self.ask_for_more();
-        self.install_when_complete(storage);
+        self.go_on(storage);
     }
 
     pub(super) fn batches_written(&mut self, storage: &mut dyn Storage) {
-        if let Some(incoming) = &mut self.incoming {
-            incoming.writing = incoming.writing.saturating_sub(1);
+        self.go_on(storage);
+    }
+
+    /// Asks for the next batches, unless the disk is too far behind.
+    fn go_on(&mut self, storage: &mut dyn Storage) {
+        let room = self.log.writes() < WRITES_MAX;
+        if room && self.incoming.as_ref().is_some_and(|incoming| !incoming.asked) {
+            self.ask_for_more();
         }
         self.install_when_complete(storage);
     }
 
     fn install_when_complete(&mut self, storage: &mut dyn Storage) {
         let end = self.segments.end().map(|(segment, size)| LogPosition { segment, size });
+        let writing = self.log.writes() > 0;
         let Some(incoming) = &mut self.incoming else { return };
         let Some(manifest) = &incoming.manifest else { return };
-        if incoming.installing || incoming.writing > 0 || incoming.next_offset < manifest.next_offset {
+        if incoming.installing || writing || incoming.next_offset < manifest.next_offset {
             return;
         }
         let Ok((state, _)) = PartitionState::restore(&manifest.state) else {
@@ -292,6 +321,7 @@ impl PartitionGroup {
         let restored = manifest.map(|manifest| PartitionState::restore(&manifest.state));
         if let Some(Ok((state, _))) = restored {
             self.state = state;
+            self.kept = None;
             self.applied = at;
             self.applied_end = self.segments.end().map(|(segment, size)| LogPosition { segment, size });
             self.tail.clear();

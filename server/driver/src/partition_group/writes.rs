@@ -16,7 +16,7 @@ use iggy_protocol::batch::{BatchHeader, Frames, stamp_header};
 use iggy_protocol::error_code::ErrorCode;
 use iggy_protocol::limits::HEADER_SIZE;
 use iggy_protocol::operation::Operation;
-use iggy_storage::{Job, Storage};
+use iggy_storage::{FileId, Job, Storage};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -430,10 +430,10 @@ impl Host for Held<'_> {
         placed
     }
 
-    fn truncated(&mut self, op: u64, numbers: &mut FileNumbers) -> Job {
+    fn truncated(&mut self, op: u64, numbers: &mut FileNumbers) -> (Job, Option<FileId>) {
         let kept = self.pending.partition_point(|pending| pending.header.op.get() <= op);
         let Some(first) = self.pending.get(kept) else {
-            return Job::new();
+            return (Job::new(), None);
         };
         let mark = first.before;
         self.dropped

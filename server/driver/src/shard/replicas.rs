@@ -67,10 +67,10 @@ impl<S: Storage> Shard<S> {
         }
     }
 
-    pub(super) fn start(&mut self, now: Now, slot: u32) {
-        if let Some(group) = self.partitions.get_mut(&slot) {
+    /// Makes a partition reachable for messages.
+    pub(super) fn start(&mut self, slot: u32) {
+        if let Some(group) = self.partitions.get(&slot) {
             self.groups.insert(group.replica().group(), slot);
-            group.start(now, &mut self.storage);
         }
         self.collect(slot);
     }

@@ -98,7 +98,7 @@ impl MetadataHistory {
     pub fn start(&mut self) -> Result<(), Broken> {
         let mut node = Node::start(&self.disk, self.random.random(), self.boot);
         node.shard
-            .open_metadata(Now::default(), 8, true, &self.disk)
+            .open_metadata(8, true, &self.disk)
             .map_err(|error| format!("metadata recovery refused: {error}"))?;
         self.node = Some(node);
         Ok(())
