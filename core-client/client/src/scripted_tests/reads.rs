@@ -56,6 +56,11 @@ async fn next(reader: &mut PartitionReader) -> Result<PolledMessages, ReadError>
         .expect("nothing came")
 }
 
+async fn received(consumer: &mut IggyConsumer) -> ReceivedMessage {
+    let next = tokio::time::timeout(PATIENCE, consumer.next()).await;
+    next.expect("nothing came").expect("it is open").unwrap()
+}
+
 fn offsets(polled: &PolledMessages) -> Vec<u64> {
     polled.messages.iter().map(|message| message.header.offset).collect()
 }
@@ -142,7 +147,7 @@ async fn given_messages_that_were_not_handed_out_when_closed_should_move_the_sto
     let mut consumer = builder.partitions([0]).poll_options(on_read()).build();
     consumer.init().await.unwrap();
     for offset in 1..3 {
-        let received = consumer.next().await.unwrap().unwrap();
+        let received = received(&mut consumer).await;
         assert_eq!(received.message.header.offset, offset);
         let error = consumer.commit(received.checkpoint()).await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::InvalidCommand);
@@ -265,8 +270,8 @@ async fn given_a_partition_that_went_and_came_back_when_refused_should_begin_a_n
     peer.assign(5, &[0]);
     let mut consumer = member(&peer, PollOptions::wait(IggyDuration::from_secs(5))).await;
     let mut events = consumer.subscribe_events().unwrap();
-    let first = consumer.next().await.unwrap().unwrap();
-    let second = consumer.next().await.unwrap().unwrap();
+    let first = received(&mut consumer).await;
+    let second = received(&mut consumer).await;
     peer.until(Command::FetchMessages).await;
     peer.until(Command::FetchMessages).await;
     // Another member owned it for a while, and stored an offset.
@@ -282,7 +287,7 @@ async fn given_a_partition_that_went_and_came_back_when_refused_should_begin_a_n
     };
     until(&mut events, &gained).await;
     append(&peer, 0, 2..3);
-    let third = consumer.next().await.unwrap().unwrap();
+    let third = received(&mut consumer).await;
     assert_eq!(third.message.header.offset, 2, "the second was handed out already");
     consumer.commit(second.checkpoint()).await.unwrap();
     assert_eq!(
@@ -373,12 +378,12 @@ fn auto(interval: u64, every: Option<CommitEvery>, after: CommitAfter) -> PollOp
 async fn given_commits_by_time_when_the_application_is_busy_should_be_stored_meanwhile() {
     let mut peer = peer_with(3).await;
     let mut consumer = member(&peer, auto(10, None, CommitAfter::Processing)).await;
-    consumer.next().await.unwrap().unwrap();
-    consumer.next().await.unwrap().unwrap();
+    received(&mut consumer).await;
+    received(&mut consumer).await;
     // The application works on the second message; the first is processed.
     peer.until(Command::StoreConsumerOffset).await;
     assert_eq!(peer.store(|store| store.stored(0)), Some(0));
-    consumer.next().await.unwrap().unwrap();
+    received(&mut consumer).await;
     peer.until(Command::StoreConsumerOffset).await;
     assert_eq!(peer.store(|store| store.stored(0)), Some(1));
 }
@@ -390,7 +395,7 @@ async fn given_commits_after_marks_when_marked_from_elsewhere_should_store_the_m
     let state = consumer.state().unwrap();
     let mut positions = Vec::new();
     for _ in 0..3 {
-        positions.push(consumer.next().await.unwrap().unwrap().checkpoint());
+        positions.push(received(&mut consumer).await.checkpoint());
     }
     let marking = tokio::spawn(async move {
         for position in positions {
@@ -403,7 +408,7 @@ async fn given_commits_after_marks_when_marked_from_elsewhere_should_store_the_m
     assert_eq!(peer.store(|store| store.stored(0)), Some(2));
 
     let mut manual = member(&peer, PollOptions::wait(IggyDuration::from_secs(5))).await;
-    let received = manual.next().await.unwrap().unwrap();
+    let received = received(&mut manual).await;
     assert_eq!(received.message.header.offset, 3);
     let error = manual.mark(received.checkpoint()).unwrap_err();
     assert_eq!(error.code(), ErrorCode::InvalidCommand, "nothing would come of it");
@@ -419,7 +424,7 @@ async fn given_a_refused_commit_when_stored_automatically_should_tell_and_try_ag
         [Step::Reject(ErrorCode::TooManyConsumerOffsets)],
     );
     let mut consumer = member(&peer, auto(0, Some(CommitEvery::Message), CommitAfter::Delivery)).await;
-    consumer.next().await.unwrap().unwrap();
+    received(&mut consumer).await;
     let mut told = Vec::new();
     let mut received = 1;
     while told.is_empty() || received < 3 {
@@ -491,7 +496,7 @@ async fn given_a_rebalance_when_a_read_had_stored_an_offset_should_hand_out_what
     }
     peer.until(Command::CancelDeferred).await;
     append(&peer, 0, 0..2);
-    let first = consumer.next().await.unwrap().unwrap();
+    let first = received(&mut consumer).await;
     // The second is read and counts as consumed; then the partition goes to another member.
     peer.assign(6, &[]);
     peer.client
@@ -503,7 +508,7 @@ async fn given_a_rebalance_when_a_read_had_stored_an_offset_should_hand_out_what
         .await
         .unwrap();
     until(&mut events, &ReaderEvent::Revoked { partitions: vec![0] }).await;
-    let second = consumer.next().await.unwrap().unwrap();
+    let second = received(&mut consumer).await;
     assert_eq!((first.message.header.offset, second.message.header.offset), (0, 1));
     assert_eq!(peer.store(|store| store.stored(0)), Some(1));
 }
