@@ -14,8 +14,10 @@ pub enum Bug {
     MatchByOp,
     /// A backup stamps prepares with its own time.
     RestampTime,
-    /// A restarted replica uses the incarnation of its earlier life, and forgets that it had one.
+    /// A restarted replica votes as if it had forgotten nothing.
     ForgetEnding,
+    /// A restarted replica uses the incarnation of its earlier life.
+    ReuseIncarnation,
     /// Every acknowledgement counts, also a second one of the same replica.
     CountDuplicateAcks,
     /// A backup cuts its log down to what the primary has, also where it is committed.
@@ -32,13 +34,14 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::AckBeforeWrite,
         Self::NackWhenFaulty,
         Self::SkipViewPersist,
         Self::MatchByOp,
         Self::RestampTime,
         Self::ForgetEnding,
+        Self::ReuseIncarnation,
         Self::CountDuplicateAcks,
         Self::TruncateCommitted,
         Self::SmallQuorum,

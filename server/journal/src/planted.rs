@@ -42,8 +42,8 @@ pub enum Bug {
     CutAgain,
     /// Reads go beyond what is written.
     ReadUnwritten,
-    /// What a member of a group cannot vouch for is not written down before its traces are cut.
-    ForgetSuspicion,
+    /// Where the log starts is left out of the checkpoint: what was dropped comes back.
+    ResurrectDropped,
 }
 
 impl Bug {

@@ -187,7 +187,7 @@ pub fn recover(
     } else if loss.is_some() && !planted::has(Bug::SilentLoss) {
         superblock.state.history += 1;
     }
-    let suspect = members && ending != Ending::Blank && !planted::has(Bug::ForgetSuspicion);
+    let suspect = members && ending != Ending::Blank;
     superblock.state.ending = ending;
 
     let active = scan.generation;

@@ -85,6 +85,14 @@ impl PartitionState {
             }
             .snapshot(end);
         }
+        if planted::has(Bug::ResurrectDropped) && self.log_start > 0 {
+            let log_start = 0;
+            return Self {
+                log_start,
+                ..self.clone()
+            }
+            .snapshot(end);
+        }
         rmp_serde::to_vec(&(FORMAT, end, self)).expect("plain data always encodes")
     }
 

@@ -24,7 +24,7 @@ impl Bug {
             journal::Bug::OneSuperblock,
             journal::Bug::CheckpointBeforeSync,
             journal::Bug::ForgetReceipts,
-            journal::Bug::ForgetSuspicion,
+            journal::Bug::ResurrectDropped,
         ];
         protocol.chain(storage.into_iter().map(Self::Journal)).collect()
     }

@@ -7,7 +7,6 @@
 //! | S4 | what is applied and committed never goes back in one life, and commit never passes the head |
 //! | S14, L2 | at the end all replicas have the same state, the same bytes and nothing in flight |
 //! | S16 | timestamps rise with the log |
-//! | D2 | a new history begins only after enough members have lost what was in memory |
 
 use crate::node::Node;
 use iggy_consensus::{GroupId, LogEnd, Replica};

@@ -22,6 +22,8 @@ pub struct Desk {
     markers: u64,
     /// The change under way: its ticket, the stream it makes, and when it is given up.
     pub open: Option<(u64, Option<String>, u64)>,
+    /// Losses that were heard of, by partition.
+    pub told: BTreeMap<PartitionKey, u64>,
     /// Histories that began.
     pub histories: u64,
     /// A topic that is to be deleted, and will then be missed and created again.

@@ -284,6 +284,7 @@ impl World {
             _ => return,
         }
         self.nodes[usize::from(index)].lied |= kind >= 4;
+        self.wrote_elsewhere |= matches!(kind, 4 | 5);
         if !self.mishaps.hurt.contains(&index) {
             self.mishaps.hurt.push(index);
         }

@@ -1,6 +1,6 @@
 //! What nodes have to say, and what their hosts do about it.
 
-use crate::node::{self, Node};
+use crate::node;
 use crate::world::{Event, World};
 use iggy_consensus::Status as ReplicaStatus;
 use iggy_driver::metadata_group::MetadataNotice;
@@ -8,6 +8,9 @@ use iggy_driver::partition_group::PartitionGroup;
 use iggy_driver::{Order, Output, PartitionEvent, controller};
 use iggy_metadata::{Metadata, PartitionKey};
 use std::collections::BTreeSet;
+
+/// Microseconds before a loss in which a doubt may have been the reason for it.
+const DOUBT_LASTS: u64 = 2_000_000;
 
 impl World {
     pub(crate) fn output(&mut self, index: u8, output: Output) -> Result<(), String> {
@@ -31,7 +34,12 @@ impl World {
                         "history-lost",
                         format_args!("{key:?} losses {losses} head {head}"),
                     );
-                    self.checker.history_lost(group.replica().group(), head);
+                    let told = self.desk.told.entry(key).or_default();
+                    if losses > *told {
+                        *told = losses;
+                        self.desk.histories += 1;
+                        self.checker.history_lost(group.replica().group(), head);
+                    }
                 }
                 let known = self.desk.losses.entry(key).or_default();
                 *known = (*known).max(losses);
@@ -175,15 +183,9 @@ impl World {
         })
     }
 
-    /// Members that do not know what of the metadata they may have acknowledged.
+    /// Members that did not know lately what of the metadata they may have acknowledged.
     fn doubtful_metadata(&self) -> usize {
-        let states = self.nodes.iter().map(Node::durable_states);
-        states
-            .filter(|states| {
-                states
-                    .first()
-                    .is_some_and(|state| state.ending != iggy_consensus::Ending::Blank)
-            })
-            .count()
+        let lately = |at: &&u64| **at + DOUBT_LASTS >= self.now;
+        self.doubted.values().filter(lately).count()
     }
 }

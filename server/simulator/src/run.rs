@@ -144,7 +144,12 @@ fn honest(world: &World) -> impl Iterator<Item = &Node> {
 
 fn why_not(world: &World) -> String {
     if world.open_requests() > 0 {
-        return format!("{} requests are open", world.open_requests());
+        let groups = alive(world).flat_map(|node| node.process.iter().flat_map(|process| process.shard.partitions()));
+        let unknown: Vec<_> = groups.filter_map(PartitionGroup::unknown_losses).collect();
+        return format!(
+            "{} requests are open, unknown losses {unknown:?}",
+            world.open_requests()
+        );
     }
     let Some((_, state)) = world.leading_metadata() else {
         return "nobody leads the metadata".into();

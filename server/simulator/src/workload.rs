@@ -197,6 +197,10 @@ impl World {
     }
 
     fn done(&mut self, id: u32, request: &Request, reply: &Reply) -> Result<(), String> {
+        if self.plan.unlimited {
+            // Whatever a disk that lies has made of it.
+            return Ok(());
+        }
         let body = reply.body.concat();
         match request.wish {
             Wish::Send(batch) => {

@@ -11,8 +11,8 @@ use crate::oracle::Oracle;
 use crate::plan::{Plan, stream};
 use crate::trace::Trace;
 use bytes::Bytes;
-use iggy_consensus::codec;
 use iggy_consensus::message::Kind;
+use iggy_consensus::{Ending, GroupId, VsrState, codec};
 use iggy_driver::metadata_group::MetadataGroup;
 use iggy_driver::partition_group::PartitionGroup;
 use iggy_driver::request::{Reply, Ticket};
@@ -105,6 +105,10 @@ pub struct World {
     pub view_changes: u64,
     /// Times a replica asked for a whole state.
     pub state_transfers: u64,
+    /// When each node last did not know what of the metadata it may have acknowledged.
+    pub doubted: BTreeMap<u8, u64>,
+    /// Whether writes were acknowledged and did not happen where they should.
+    pub wrote_elsewhere: bool,
     /// Whether faults still happen and clients still begin something new.
     pub chaos: bool,
     queue: BTreeMap<(u64, u64), Event>,
@@ -138,6 +142,8 @@ impl World {
             mishaps: Mishaps::new(&plan),
             view_changes: 0,
             state_transfers: 0,
+            doubted: BTreeMap::new(),
+            wrote_elsewhere: false,
             chaos: true,
             queue: BTreeMap::new(),
             next_event: 0,
@@ -382,10 +388,17 @@ impl World {
             if outputs.is_empty() {
                 break;
             }
-            self.checker.observe(&self.nodes[usize::from(index)])?;
+            self.observe(index)?;
             for output in std::mem::take(&mut outputs) {
                 match output {
                     Output::Send { to, message } => {
+                        let life = self.nodes[usize::from(index)].life;
+                        if message.incarnation != life {
+                            return Err(format!(
+                                "S11: node {index} speaks as in life {} and lives for the {life}th time",
+                                message.incarnation
+                            ));
+                        }
                         self.note_spoken(index, &message);
                         match message.as_beat() {
                             Some(beat) => beats.entry(to).or_default().push(beat),
@@ -401,9 +414,20 @@ impl World {
             let bytes = codec::encode_beats(node::CLUSTER, index, life, &beats);
             self.transmit(index, to, "beats", None, bytes);
         }
-        self.checker.observe(&self.nodes[usize::from(index)])?;
+        self.observe(index)?;
         self.wake(index);
         Ok(())
+    }
+
+    fn observe(&mut self, index: u8) -> Result<(), String> {
+        let node = &self.nodes[usize::from(index)];
+        let doubts = |state: &VsrState| state.group == GroupId::METADATA && state.ending != Ending::Blank;
+        if node.durable_states().first().is_some_and(doubts) {
+            self.doubted.insert(index, self.now);
+        }
+        let observed = self.checker.observe(node);
+        // A disk that acknowledges writes and forgets them makes its replica promise what it cannot keep.
+        if self.wrote_elsewhere { Ok(()) } else { observed }
     }
 
     fn note_spoken(&mut self, index: u8, message: &iggy_consensus::message::Message) {

@@ -16,8 +16,6 @@ pub(super) struct Adoption {
     pub log: ViewLog,
     /// Who has all of it.
     pub source: u8,
-    /// Whether acknowledged writes are lost with it.
-    lost: bool,
     /// Newest position up to which the own log is known to be the view's.
     pub verified: u64,
     /// It is complete, and that is being written down.
@@ -25,11 +23,10 @@ pub(super) struct Adoption {
 }
 
 impl Adoption {
-    pub fn new(log: ViewLog, source: u8, lost: bool) -> Self {
+    pub fn new(log: ViewLog, source: u8) -> Self {
         Self {
             log,
             source,
-            lost,
             verified: 0,
             finishing: false,
         }
@@ -95,8 +92,12 @@ impl Replica {
             self.adoption = Some(adoption);
             return self.repair_when_due(now, effects);
         }
-        if adoption.lost {
-            self.tell_loss(effects);
+        // Whoever decided it may not have come to say so.
+        if self.state.history > self.told_history {
+            self.told_history = self.state.history;
+            effects.push(Effect::HistoryLost {
+                history: self.state.history,
+            });
         }
         self.become_normal(now, effects);
     }

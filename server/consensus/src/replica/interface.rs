@@ -202,7 +202,7 @@ pub enum Effect {
     Refuse(Refusal),
     /// The role of the replica changed: [`Replica::status`](super::Replica::status) says to what.
     Role,
-    /// The group lost acknowledged writes beyond what it promised, and begins this history.
+    /// The group lost acknowledged writes beyond what it promised, and begins this history. Every member says so once.
     HistoryLost {
         /// Times it has happened.
         history: u64,

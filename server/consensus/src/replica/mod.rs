@@ -1,7 +1,7 @@
 //! One replica of one group.
 //!
-//! [`normal`] orders writes in a started view, [`view_change`] finds the next view, [`adoption`] makes the own log the
-//! one a view starts with, and [`repair`] gets what is missing from others.
+//! `normal` orders writes in a started view, `view_change` finds the next view, `adoption` makes the own log the one a view
+//! starts with, and `repair` gets what is missing from others.
 
 mod adoption;
 mod interface;
@@ -91,6 +91,8 @@ pub struct Replica {
     commit_max: u64,
     /// End of the log when the present view started here.
     view_start: u64,
+    /// The history that whoever runs the replica knows of.
+    told_history: u64,
     /// Newest timestamp seen; never goes back.
     timestamp: u64,
     peers: Vec<Peer>,
@@ -158,6 +160,7 @@ impl Replica {
             commit: found.applied.op,
             commit_max: committed,
             view_start: committed,
+            told_history: state.history,
             timestamp,
             peers: vec![Peer::default(); count],
             stash: Stash::default(),

@@ -5,7 +5,7 @@
 //! vote to the primary of the new view, which judges them ([`vote`](crate::vote)).
 
 use super::adoption::Adoption;
-use super::{Effect, Effects, Now, Replica, Status, Wish};
+use super::{Effects, Now, Replica, Status, Wish};
 use crate::message::{Kind, ViewLog};
 use crate::planted::{self, Bug};
 use crate::vote::{Verdict, Vote, judge};
@@ -149,6 +149,10 @@ impl Replica {
             && proposed > view;
         if follows {
             return self.wish_for(now, proposed, effects);
+        }
+        if view > self.state.view {
+            // A quorum has left for that view, and the sender cannot come back: without company it would be lost.
+            return self.enter_view_change(now, view, effects);
         }
         if proposed <= self.state.view {
             // It has missed that the view it wants, or a later one, has started.
@@ -302,7 +306,7 @@ impl Replica {
                 self.missing = None;
                 self.stalled = false;
                 self.accept_loss = false;
-                self.begin_adoption(now, Adoption::new(log, source, lost), effects);
+                self.begin_adoption(now, Adoption::new(log, source), effects);
             }
         }
     }
@@ -365,7 +369,7 @@ impl Replica {
         self.timers.primary_heard = now.monotonic;
         self.set_status(now, Status::Adopting, effects);
         self.persist(effects);
-        self.begin_adoption(now, Adoption::new(log, from, false), effects);
+        self.begin_adoption(now, Adoption::new(log, from), effects);
     }
 
     /// A later view exists: asks its primary for the log.
@@ -399,13 +403,6 @@ impl Replica {
         self.nonce_floor = self.nonce;
         self.set_status(now, Status::Recovering, effects);
         self.probe(now, effects);
-    }
-
-    /// Tells whoever runs the replica that acknowledged writes are gone.
-    pub(super) fn tell_loss(&self, effects: &mut Effects) {
-        effects.push(Effect::HistoryLost {
-            history: self.state.history,
-        });
     }
 
     /// Position, checksum and timestamp of the newest prepare of the log.
