@@ -168,3 +168,12 @@ fn given_a_number_of_members_that_no_group_has_when_recovered_should_refuse_it()
         assert!(Replica::recover(ReplicaConfig::default(), state, LogEnd::default()).is_err());
     }
 }
+
+#[test]
+fn given_a_committed_prepare_when_alone_should_keep_nothing_of_it_in_memory() {
+    let mut replica = replica(4);
+    let (token, _) = appended(&propose(&mut replica, 1));
+    assert!(replica.prepare(1).is_some());
+    done(&mut replica, token, true);
+    assert!(replica.prepare(1).is_none());
+}

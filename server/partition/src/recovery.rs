@@ -222,6 +222,7 @@ fn recover_whole(
     check_complete(directory, &found, dropped_for_good)?;
     let mut segments = Segments::new(directory, found, settings);
     let mut uncommitted = Vec::new();
+    let retain_bytes = if fresh.replica_count == 1 { 0 } else { retain_bytes };
     let (base, entries) = load(image, directory, &records, applied, retain_bytes, &checkpoint)?;
     for record in records.iter().filter(|record| record.header.op.get() > committed) {
         let before = segments.mark();

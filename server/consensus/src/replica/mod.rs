@@ -123,8 +123,19 @@ pub struct Replica {
 impl Replica {
     /// A replica with the log that recovery found. In a group of one the journal is the quorum, so all of that log is
     /// committed; in a larger one the replica first asks for the current view, unless the group is only now created.
-    pub fn recover(config: ReplicaConfig, state: VsrState, log: impl Into<RecoveredLog>) -> Result<Self, RecoverError> {
+    pub fn recover(
+        mut config: ReplicaConfig,
+        state: VsrState,
+        log: impl Into<RecoveredLog>,
+    ) -> Result<Self, RecoverError> {
+        if planted::has(Bug::ReuseIncarnation) {
+            config.incarnation = 1;
+        }
         let found: RecoveredLog = log.into();
+        if state.replica_count == 1 {
+            // Nobody will ever ask for them.
+            config.retain_bytes = 0;
+        }
         let quorum = Quorum::of(state.replica_count).filter(|_| state.replica < state.replica_count);
         let quorum = quorum.ok_or(RecoverError::ReplicaCount {
             given: state.replica_count,
