@@ -8,6 +8,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
+/// Runs after which every kind of fault must have been injected.
+const RUNS_WITH_EVERY_FAULT: u64 = 2_000;
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Wanted {
     Safety,
@@ -157,6 +160,16 @@ fn report(arguments: &Arguments, bug: Option<Bug>, sum: &Sum, seconds: f64) -> E
         .map(|(name, count)| format!("{name} {count}"))
         .collect();
     println!("faults: {}", kinds.join(", "));
+    let never: Vec<&str> = sum
+        .faults
+        .all()
+        .filter(|(_, count)| *count == 0)
+        .map(|(name, _)| name)
+        .collect();
+    let is_complete = bug.is_some() || arguments.mode.is_some() || sum.runs < RUNS_WITH_EVERY_FAULT || never.is_empty();
+    if !is_complete {
+        println!("FAILED: {} runs without a single {}", sum.runs, never.join(", "));
+    }
     let plants = arguments.bug.map_or(String::new(), |number| format!(" --bug {number}"));
     for failure in &sum.failures {
         println!(
@@ -167,8 +180,9 @@ fn report(arguments: &Arguments, bug: Option<Bug>, sum: &Sum, seconds: f64) -> E
         );
     }
     match (bug, sum.failures.is_empty()) {
-        (None, true) | (Some(_), false) => ExitCode::SUCCESS,
-        (None, false) => ExitCode::FAILURE,
+        (None, true) if is_complete => ExitCode::SUCCESS,
+        (Some(_), false) => ExitCode::SUCCESS,
+        (None, _) => ExitCode::FAILURE,
         (Some(bug), true) => {
             println!("NOT FOUND: {bug:?}");
             ExitCode::FAILURE
