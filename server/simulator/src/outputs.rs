@@ -35,7 +35,8 @@ impl World {
                         format_args!("{key:?} losses {losses} head {head}"),
                     );
                     let told = self.desk.told.entry(key).or_default();
-                    if losses > *told {
+                    // A replica that was just restarted knows that there was a loss, and not where the log went on.
+                    if losses > *told && group.is_normal() {
                         *told = losses;
                         self.desk.histories += 1;
                         self.checker.history_lost(group.replica().group(), head);
