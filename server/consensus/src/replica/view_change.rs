@@ -299,7 +299,12 @@ impl Replica {
                 suffix.truncate(kept);
                 let log = ViewLog {
                     nonce: 0,
-                    history: history + u64::from(lost),
+                    // Named after the view, which decides once: who decided before and is gone may have taken the next.
+                    history: if lost {
+                        (history + 1).max(u64::from(self.state.view))
+                    } else {
+                        history
+                    },
                     committed: vote.committed,
                     suffix,
                 };
