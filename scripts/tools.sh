@@ -15,6 +15,9 @@ published_build=$repository/target/published
 # rustup installs itself here when the machine has no Rust yet.
 export PATH=$tools/bin:${CARGO_HOME:-$HOME/.cargo}/bin:$PATH
 
+# The Python that builds and tests the Python package.
+python_environment=$tools/python
+
 say() { printf '\033[1m%s\033[0m\n' "$*" >&2; }
 fail() { printf '%s\n' "$*" >&2; exit 1; }
 

@@ -9,20 +9,44 @@ mod steps;
 mod values;
 mod world;
 
+use std::fs::OpenOptions;
+use std::io::Write as _;
+
 use cucumber::World as _;
+use cucumber::event::ScenarioFinished;
 use cucumber::writer::Stats as _;
 use futures::FutureExt;
 use world::{BddWorld, Node};
 
+/// Notes how a scenario ended, for the table of scenarios and languages.
+fn note(feature: &str, scenario: &str, ended: &ScenarioFinished) {
+    let Ok(path) = std::env::var("IGGY_BDD_RESULTS") else {
+        return;
+    };
+    let outcome = if matches!(ended, ScenarioFinished::StepPassed) {
+        "passed"
+    } else {
+        "failed"
+    };
+    let mut results = OpenOptions::new().create(true).append(true).open(path).unwrap();
+    writeln!(results, "{feature}\t{scenario}\t{outcome}").unwrap();
+}
+
 #[tokio::main]
 async fn main() {
+    if let Ok(path) = std::env::var("IGGY_BDD_RESULTS") {
+        std::fs::write(path, "").unwrap();
+    }
     let features = concat!(env!("CARGO_MANIFEST_DIR"), "/../features");
     Node::start().await;
     let outcome = BddWorld::cucumber()
         // One node serves all scenarios, and some of them restart it.
         .max_concurrent_scenarios(1)
         .fail_on_skipped()
-        .after(|_, _, _, _, world| async move { world.expect("a world").finish().await }.boxed_local())
+        .after(|feature, _, scenario, ended, world| {
+            note(&feature.name, &scenario.name, ended);
+            async move { world.expect("a world").finish().await }.boxed_local()
+        })
         .run(features)
         .await;
     Node::stop().await;

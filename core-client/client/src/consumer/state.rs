@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use crate::error::IggyError;
+use crate::events::{Events, ReaderEvent};
 use crate::intake::Shared;
 use crate::poll::{Checkpoint, ReadStart};
 
-/// A cloneable view of a consumer: commits positions while another task reads. See
-/// [`IggyConsumer::state`](crate::IggyConsumer::state).
+/// A cloneable view of a consumer or a reader: commits positions while another task reads. See
+/// [`IggyConsumer::state`](crate::IggyConsumer::state) and [`PartitionReader::state`](crate::PartitionReader::state).
 #[derive(Debug, Clone)]
 pub struct IggyConsumerState {
     shared: Arc<Shared>,
@@ -24,6 +25,11 @@ impl IggyConsumerState {
     /// The write goes on when the call is dropped.
     pub async fn commit(&self, checkpoint: Checkpoint) -> Result<(), IggyError> {
         self.shared.commit(checkpoint).await
+    }
+
+    /// As [`IggyConsumer::subscribe_events`](crate::IggyConsumer::subscribe_events).
+    pub fn subscribe_events(&self) -> Events<ReaderEvent> {
+        self.shared.subscribe()
     }
 
     /// As [`IggyConsumer::mark`](crate::IggyConsumer::mark).

@@ -234,14 +234,14 @@ objects! {
         stream topic shutdown consume_messages
     }
     IggyConsumerState {
-        commit mark store_offset delete_offset seek partitions stopped get_last_consumed_offset get_last_stored_offset
-        partition_id
+        commit subscribe_events mark store_offset delete_offset seek partitions stopped get_last_consumed_offset
+        get_last_stored_offset partition_id
     }
     ReaderBuilder {
         partitions start options prefetch_bytes prefetch_messages build
     }
     PartitionReader {
-        next commit mark seek partitions stopped subscribe_events close
+        next commit mark seek partitions stopped state subscribe_events close
     }
 }
 

@@ -20,6 +20,7 @@ use std::task::{Context, Poll};
 use futures::Stream;
 use iggy_protocol::ErrorCode;
 
+use crate::consumer::IggyConsumerState;
 use crate::error::IggyError;
 use crate::events::{Events, ReaderEvent};
 use crate::intake::Intake;
@@ -100,6 +101,11 @@ impl PartitionReader {
     /// The partitions that wait for a seek, ascending.
     pub fn stopped(&self) -> impl Iterator<Item = u32> + use<> {
         self.intake.shared().stopped().into_iter()
+    }
+
+    /// A cloneable view, which commits and seeks from other tasks while one reads.
+    pub fn state(&self) -> IggyConsumerState {
+        IggyConsumerState::new(self.intake.shared().clone())
     }
 
     /// Subscribes to what happens to the reader from now on.
