@@ -1,0 +1,37 @@
+import iggy from './index.js';
+
+export const {
+  AlreadyExistsError,
+  AuthenticationError,
+  CancelledCallError,
+  Checkpoint,
+  Client,
+  ClosedError,
+  CommitPolicy,
+  ConnectionFailedError,
+  Consumer,
+  Continuation,
+  Events,
+  HeaderValue,
+  IggyError,
+  InheritedClientError,
+  InternalError,
+  InvalidInputError,
+  LimitReachedError,
+  Message,
+  NotFoundError,
+  Partitioning,
+  PermissionDeniedError,
+  PollOptions,
+  PolledMessages,
+  PollingStrategy,
+  Producer,
+  Reader,
+  ReceivedMessage,
+  ServerError,
+  StaleError,
+  UnavailableError,
+  UncertainError,
+} = iggy;
+
+export default iggy;
