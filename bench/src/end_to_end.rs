@@ -1,17 +1,20 @@
 //! How long a message takes from its producer to a consumer that waits for it.
 
-use crate::floor::{self, Storing};
+use crate::floor::{Floor, Storing, TaskFloor};
 use crate::latency::{self, Latency};
 use anyhow::Context;
 use iggy::prelude::*;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 /// Bytes of a send beside its payload, as for small requests.
 const REQUEST_OVERHEAD: usize = 256 + 40 + 256;
 const FRAME_OVERHEAD: usize = 48;
 /// Pause before each message, and before each round trip of the floor.
 const PAUSE: Duration = Duration::from_millis(1);
+/// Messages, and round trips of each floor, in a row.
+const TURN: u32 = 100;
 /// A message that does not arrive in this time ends the measurement.
 const ARRIVAL_DEADLINE: Duration = Duration::from_secs(30);
 
@@ -52,67 +55,96 @@ async fn measure(
     };
     producer.create_topic(&stream, "latency", &options).await?;
     let topic = Identifier::named("latency")?;
-    // Half of the messages measure before the floor and half after it: a machine that grows slower or faster meanwhile
-    // does so for both.
-    let half = arguments.messages.div_ceil(2);
-    let path = Path {
-        producer,
-        connection_string,
-        stream: &stream,
-        topic: &topic,
-        bytes: arguments.bytes,
-    };
-    let mut samples = path.pass_on(0, half).await?;
     let bytes = REQUEST_OVERHEAD + FRAME_OVERHEAD + arguments.bytes as usize;
-    let count = arguments.messages as usize;
     let directory = std::env::temp_dir();
-    let floor = tokio::task::spawn_blocking(move || floor::measure(Storing::Nothing, bytes, count, PAUSE, &directory));
-    let floor = floor.await?.context("measuring the round trip")?;
-    samples.extend(path.pass_on(u64::from(half) + 1, half).await?);
-    Ok(vec![
-        Latency::of("round trip", floor),
-        Latency::of("end to end", samples),
-    ])
+    let mut floor = Floor::start(Storing::Nothing, bytes, &directory)?;
+    let mut task_floor = TaskFloor::start(bytes, &directory).await?;
+    let count = arguments.messages;
+    let mut path = Path::open(producer, connection_string, &stream, &topic, arguments).await?;
+    let (mut raw, mut in_tasks, mut samples) = (Vec::new(), Vec::new(), Vec::new());
+    // In turns: a machine that grows slower or faster meanwhile does so for all.
+    let mut left = count;
+    while left > 0 {
+        let turn = left.min(TURN);
+        left -= turn;
+        let measured = tokio::task::spawn_blocking(move || {
+            let samples = floor.measure(turn as usize, PAUSE);
+            (floor, samples)
+        });
+        let (back, measured) = measured.await?;
+        floor = back;
+        raw.extend(measured.context("measuring the round trip")?);
+        let measured = task_floor.measure(turn as usize, PAUSE).await;
+        in_tasks.extend(measured.context("measuring the round trip of tasks")?);
+        path.pass_on(turn, &mut samples).await?;
+    }
+    path.close().await?;
+    let rows = [
+        ("round trip", raw),
+        ("round trip, tasks", in_tasks),
+        ("end to end", samples),
+    ];
+    Ok(rows.map(|(name, samples)| Latency::of(name, samples)).into())
 }
 
 /// The way a message takes.
 struct Path<'a> {
     producer: &'a IggyClient,
-    connection_string: &'a str,
     stream: &'a Identifier,
     topic: &'a Identifier,
-    bytes: u32,
+    payload: Vec<u8>,
+    arrivals: mpsc::Receiver<Instant>,
+    consumer: JoinHandle<anyhow::Result<()>>,
 }
 
-impl Path<'_> {
-    /// Sends messages one by one, each after the one before has arrived at a consumer that was waiting. The log ends at
-    /// `offset`; one message more, which finds the routes, is not measured.
-    async fn pass_on(&self, offset: u64, messages: u32) -> anyhow::Result<Vec<Duration>> {
-        let client = IggyClient::from_connection_string(self.connection_string)?;
+impl<'a> Path<'a> {
+    /// Starts the consumer and passes on one message, which finds the routes and is not measured.
+    async fn open(
+        producer: &'a IggyClient,
+        connection_string: &str,
+        stream: &'a Identifier,
+        topic: &'a Identifier,
+        arguments: &Arguments,
+    ) -> anyhow::Result<Self> {
+        let client = IggyClient::from_connection_string(connection_string)?;
         client.connect().await?;
-        let (arrived, mut arrivals) = mpsc::channel(1);
-        let (stream, topic) = (self.stream.clone(), self.topic.clone());
-        let consumer = tokio::spawn(consume(client, stream, topic, offset, messages + 1, arrived));
+        let (arrived, arrivals) = mpsc::channel(1);
+        let all = u64::from(arguments.messages) + 1;
+        let consumer = tokio::spawn(consume(client, stream.clone(), topic.clone(), all, arrived));
+        let mut path = Self {
+            producer,
+            stream,
+            topic,
+            payload: vec![b'x'; arguments.bytes as usize],
+            arrivals,
+            consumer,
+        };
+        path.pass_on(1, &mut Vec::new()).await?;
+        Ok(path)
+    }
+
+    /// Sends messages one by one, each after the one before has arrived at a consumer that was waiting.
+    async fn pass_on(&mut self, messages: u32, samples: &mut Vec<Duration>) -> anyhow::Result<()> {
         let partitioning = Partitioning::partition_id(0);
-        let payload = vec![b'x'; self.bytes as usize];
-        let mut samples = Vec::with_capacity(messages as usize);
-        for _ in 0..=messages {
+        for _ in 0..messages {
             // The consumer asks again as soon as it has reported; its request is given time to be parked.
             tokio::time::sleep(PAUSE).await;
-            let message = [IggyMessage::new(payload.clone())?];
+            let message = [IggyMessage::new(self.payload.clone())?];
             let began = Instant::now();
             self.producer
                 .send_messages(self.stream, self.topic, &partitioning, &message)
                 .await?;
-            let arrival = tokio::time::timeout(ARRIVAL_DEADLINE, arrivals.recv()).await;
+            let arrival = tokio::time::timeout(ARRIVAL_DEADLINE, self.arrivals.recv()).await;
             let at: Instant = arrival
                 .context("a message did not arrive in 30 s")?
                 .context("the consumer ended")?;
             samples.push(at.duration_since(began));
         }
-        consumer.await??;
-        samples.remove(0);
-        Ok(samples)
+        Ok(())
+    }
+
+    async fn close(self) -> anyhow::Result<()> {
+        self.consumer.await?
     }
 }
 
@@ -120,13 +152,12 @@ async fn consume(
     client: IggyClient,
     stream: Identifier,
     topic: Identifier,
-    offset: u64,
-    messages: u32,
+    messages: u64,
     arrived: mpsc::Sender<Instant>,
 ) -> anyhow::Result<()> {
     let consumer = Consumer::new(Identifier::numeric(1));
     let options = PollOptions::wait(IggyDuration::from_secs(5));
-    let mut start = ReadStart::from(PollingStrategy::offset(offset));
+    let mut start = ReadStart::from(PollingStrategy::offset(0));
     let mut left = messages;
     while left > 0 {
         let polled = client

@@ -43,15 +43,17 @@ enum Kind {
 
     /// Many consumers on a node to which nothing comes: requests per wait and processor time
     IdleConsumers(idle_consumers::Arguments),
+
+    /// The other process of a floor
+    #[command(hide = true)]
+    Echo(floor::EchoArguments),
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match &arguments.kind {
-        Kind::SmallRequests(own) => small_requests::run(&arguments.connection_string, own, arguments.json).await,
-        Kind::Latency(own) => end_to_end::run(&arguments.connection_string, own, arguments.json).await,
-        Kind::IdleConsumers(own) => idle_consumers::run(&arguments.connection_string, own, arguments.json).await,
+        Kind::Echo(own) => floor::echo(own),
+        _ => measure(arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -59,5 +61,20 @@ async fn main() -> ExitCode {
             eprintln!("iggy-bench: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Measures in a task, as applications run: the thread that starts a runtime is none of its workers and is woken by one.
+fn measure(arguments: Arguments) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async { tokio::spawn(run(arguments)).await? })
+}
+
+async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    match &arguments.kind {
+        Kind::SmallRequests(own) => small_requests::run(&arguments.connection_string, own, arguments.json).await,
+        Kind::Latency(own) => end_to_end::run(&arguments.connection_string, own, arguments.json).await,
+        Kind::IdleConsumers(own) => idle_consumers::run(&arguments.connection_string, own, arguments.json).await,
+        Kind::Echo(own) => floor::echo(own),
     }
 }

@@ -1,6 +1,6 @@
 //! What a small send costs: one connection, one request at a time.
 
-use crate::floor::{self, Storing};
+use crate::floor::{Floor, Storing};
 use crate::latency::{self, Latency};
 use anyhow::Context;
 use iggy::prelude::*;
@@ -55,8 +55,9 @@ async fn measure(client: &IggyClient, stream: &str, arguments: &Arguments) -> an
         ("floor, synced", Storing::Sync),
     ] {
         let directory = arguments.directory.clone();
-        let samples =
-            tokio::task::spawn_blocking(move || floor::measure(storing, bytes, requests, Duration::ZERO, &directory));
+        let samples = tokio::task::spawn_blocking(move || {
+            anyhow::Ok(Floor::start(storing, bytes, &directory)?.measure(requests, Duration::ZERO)?)
+        });
         rows.push(Latency::of(
             name,
             samples.await?.with_context(|| format!("measuring the {name}"))?,

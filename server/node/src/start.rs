@@ -28,10 +28,9 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::runtime;
+use tokio::runtime::{self, LocalOptions};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, Semaphore, oneshot};
-use tokio::task::LocalSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use xxhash_rust::xxh3::xxh3_128;
@@ -68,9 +67,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let directory = DataDirectory::open(&config.path, arguments.fresh)?;
     let _logging = logging::start(&config.logging, directory.path())?;
     raise_file_limit();
-    let control = runtime::Builder::new_current_thread().enable_all().build()?;
-    let local = LocalSet::new();
-    control.block_on(local.run_until(serve(config, effective, root, &directory)))
+    let control = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())?;
+    control.block_on(serve(config, effective, root, &directory))
 }
 
 /// Every connection and segment is a file.
@@ -340,9 +340,12 @@ fn run_shard(
     gates: Gates,
     opened: oneshot::Sender<()>,
 ) -> std::io::Result<()> {
-    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-    let local = LocalSet::new();
-    runtime.block_on(local.run_until(async move {
+    // Everything is a task: a task that wakes another one of its thread only queues it, while waking the future of
+    // `block_on`, or a set of tasks in it, costs a write to the event loop and a turn of it each time.
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())?;
+    let shard = runtime.spawn_local(async move {
         let mut runner = ShardRunner::new(Arc::clone(&node), seed.shard, image, seed.wake);
         runner.open(seed.orders);
         let _ = opened.send(());
@@ -358,7 +361,12 @@ fn run_shard(
         connections.close();
         let _ = tokio::time::timeout(FLUSH_DEADLINE, connections.wait()).await;
         Ok(())
-    }))
+    });
+    match runtime.block_on(shard) {
+        Ok(result) => result,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Makes the root user of a new data directory.

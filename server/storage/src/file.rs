@@ -12,7 +12,7 @@ use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 use std::collections::{HashMap, VecDeque};
 use std::fs::{File, OpenOptions};
-use std::io::{self, IoSlice, Seek, SeekFrom, Write};
+use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt;
 use std::path::{Path as FsPath, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +24,9 @@ const REWRITE_CHUNK: u64 = 1 << 20;
 /// Bytes of a job of writes that is run where it is submitted. Small, because a kernel that has too many dirty pages makes
 /// writers wait in proportion to what they write.
 const AT_ONCE_MAX: usize = 16 << 10;
+
+/// Pieces of one write; the kernel takes no more.
+const PIECES_MAX: usize = 1024;
 
 /// Called after completions were queued; must be quick and must not call back into the storage.
 pub type Notify = Arc<dyn Fn() + Send + Sync>;
@@ -306,17 +309,18 @@ impl OpenFile {
         if let [piece] = pieces {
             return self.file.write_all_at(piece, offset);
         }
-        // Only one job of a lane runs at a time and a file belongs to one lane, so the shared cursor is ours.
-        let mut file = &self.file;
-        file.seek(SeekFrom::Start(offset))?;
         let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
         let mut left: &mut [IoSlice<'_>] = &mut slices;
+        let mut offset = offset;
         while !left.is_empty() {
-            match file.write_vectored(left) {
+            match rustix::io::pwritev(&self.file, &left[..left.len().min(PIECES_MAX)], offset) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => IoSlice::advance_slices(&mut left, count),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Ok(count) => {
+                    offset += count as u64;
+                    IoSlice::advance_slices(&mut left, count);
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(())
@@ -558,5 +562,23 @@ mod tests {
         assert_eq!(tokens, [1, 2, 3, 4]);
         let bytes = std::fs::read(directory.path().join("a")).unwrap();
         assert_eq!((bytes[0], bytes[9], bytes[10], bytes[AT_ONCE_MAX]), (3, 3, 2, 2));
+    }
+
+    #[test]
+    fn given_more_pieces_than_the_kernel_takes_when_written_should_write_all_in_their_places() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("a");
+        let file = OpenFile {
+            file: File::create_new(&path).unwrap(),
+            path: path.clone(),
+            poisoned: AtomicBool::new(false),
+        };
+        let pieces: Vec<Bytes> = (0..2 * PIECES_MAX + 3)
+            .map(|index| Bytes::from(vec![(index % 251) as u8; 3]))
+            .collect();
+        file.write(4, &pieces).unwrap();
+        let written = std::fs::read(path).unwrap();
+        assert_eq!(written[..4], [0; 4]);
+        assert_eq!(written[4..], pieces.concat());
     }
 }
