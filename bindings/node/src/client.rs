@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use iggy::{IggyClient, ProducerSection};
+use iggy_ffi::events::Subscription;
 use iggy_ffi::settings::{self, ProducerHooks};
 use iggy_ffi::{Owned, call, operations};
 use napi::Env;
@@ -13,7 +14,7 @@ use napi_derive::napi;
 use crate::callback::{Choose, Hear, Partitioner, error_callback};
 use crate::cancel::CancelToken;
 use crate::consumer::Consumer;
-use crate::events::{Events, Subscription};
+use crate::events::Events;
 use crate::failure::{OrThrow, invalid};
 use crate::message::{messages_of, polled};
 use crate::position::{Checkpoint, Continuation, read_start};

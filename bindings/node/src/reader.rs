@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use iggy::{ErrorCode, IggyConsumerState, IggyError, PartitionReader, PolledMessages};
+use iggy_ffi::events::Subscription;
 use iggy_ffi::handout::{Handout, Source};
 use iggy_ffi::{Failure, Owned};
 use napi::Env;
@@ -10,7 +11,7 @@ use napi::bindgen_prelude::Object;
 use napi_derive::napi;
 
 use crate::cancel::CancelToken;
-use crate::events::{Events, Subscription};
+use crate::events::Events;
 use crate::failure::OrThrow;
 use crate::message::polled;
 use crate::position::{Checkpoint, Continuation, read_start};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use iggy::producer::ErrorCallback;
 use iggy::{Consumer as ConsumerId, Identifier, IggyClient, IggyMessage, Partitioner, ProducerSection};
+use iggy_ffi::events::Subscription;
 use iggy_ffi::settings::{self, ProducerHooks};
 use iggy_ffi::{Owned, call, operations};
 use iggy_view::resources::confirmation;
@@ -16,7 +17,7 @@ use serde_json::Value;
 
 use crate::bridge::{nothing, run};
 use crate::consumer::Consumer;
-use crate::events::{Events, Source};
+use crate::events::Events;
 use crate::failure::{OrRaise, exception};
 use crate::gate;
 use crate::message::{Message, PolledMessages};
@@ -258,7 +259,7 @@ impl Client {
     }
 
     fn subscribe_events(&self, py: Python<'_>) -> PyResult<Events> {
-        Ok(Events::new(Source::Client(self.core(py)?.subscribe_events())))
+        Ok(Events::new(Subscription::Client(self.core(py)?.subscribe_events())))
     }
 
     fn producer(

@@ -3,12 +3,13 @@
 use std::sync::{Arc, OnceLock};
 
 use iggy::{ErrorCode, IggyConsumer, IggyConsumerState, IggyError, PolledMessages, ReceivedMessage};
+use iggy_ffi::events::Subscription;
 use iggy_ffi::handout::{Handout, Source};
 use iggy_ffi::{Failure, Owned};
 use pyo3::prelude::*;
 
 use crate::bridge::{nothing, run, run_read};
-use crate::events::{Events, Source as EventSource};
+use crate::events::Events;
 use crate::failure::OrRaise;
 use crate::message;
 use crate::position::{Checkpoint, read_start};
@@ -199,7 +200,7 @@ impl Consumer {
     fn subscribe_events(&self, py: Python<'_>) -> PyResult<Events> {
         let shared = self.shared(py)?;
         let events = shared.state().or_raise(py)?.subscribe_events();
-        Ok(Events::new(EventSource::Reader(events)))
+        Ok(Events::new(Subscription::Reader(events)))
     }
 
     fn shutdown(&self, py: Python<'_>, event_loop: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use iggy::{ErrorCode, IggyConsumerState, IggyError, PartitionReader, PolledMessages as Batch};
+use iggy_ffi::events::Subscription;
 use iggy_ffi::handout::{Handout, Source};
 use iggy_ffi::{Failure, Owned};
 use pyo3::prelude::*;
 
 use crate::bridge::{nothing, run, run_read};
-use crate::events::{Events, Source as EventSource};
+use crate::events::Events;
 use crate::failure::OrRaise;
 use crate::message::PolledMessages;
 use crate::position::{Checkpoint, read_start};
@@ -89,7 +90,7 @@ impl Reader {
 
     fn subscribe_events(&self, py: Python<'_>) -> PyResult<Events> {
         let shared = self.shared(py)?;
-        Ok(Events::new(EventSource::Reader(shared.state.subscribe_events())))
+        Ok(Events::new(Subscription::Reader(shared.state.subscribe_events())))
     }
 
     fn close(&self, py: Python<'_>, event_loop: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {

@@ -11,6 +11,7 @@
 //! What carries messages is not here: bindings pass those as the core has them, once and without an intermediate form.
 
 pub mod call;
+pub mod events;
 mod failure;
 pub mod handout;
 pub mod operations;
