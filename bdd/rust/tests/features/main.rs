@@ -43,6 +43,8 @@ async fn main() {
         // One node serves all scenarios, and some of them restart it.
         .max_concurrent_scenarios(1)
         .fail_on_skipped()
+        // A log of hundreds of scenarios ends with what went wrong.
+        .repeat_failed()
         .after(|feature, _, scenario, ended, world| {
             note(&feature.name, &scenario.name, ended);
             async move { world.expect("a world").finish().await }.boxed_local()
