@@ -363,6 +363,33 @@ impl Core {
         self.require_session()
     }
 
+    /// Signs out on the connection there is, and leaves it bound to nothing.
+    ///
+    /// Nobody connects meanwhile, and the credentials are forgotten before anybody hears of the end of the session: a
+    /// consumer that reads on would sign in again with them, and be a member of its group for as long as the client is.
+    pub async fn logout(&self, deadline: Instant) -> Result<(), IggyError> {
+        self.main_link(deadline).await?;
+        let late = || IggyError::new(ErrorCode::NotConnected, "another connect took until the deadline");
+        let _connecting = tokio::time::timeout_at(deadline, self.connecting.lock())
+            .await
+            .map_err(|_| late())?;
+        let bound = self.require_session()?;
+        let link = self.live_main();
+        self.session.begin_lineage();
+        self.session.remember(None);
+        let outcome = if let Some(link) = link {
+            self.log_out(&link.connection, &bound, deadline).await
+        } else {
+            self.end_session();
+            Err(IggyError::new(
+                ErrorCode::Disconnected,
+                "the connection was lost before the server could be told of the logout",
+            ))
+        };
+        self.unbind_main();
+        outcome
+    }
+
     /// Starts the heartbeat once.
     fn start_heartbeat(self: &Arc<Self>) {
         if !self.heartbeat_runs.swap(true, Ordering::AcqRel) {

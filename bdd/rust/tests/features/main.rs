@@ -42,9 +42,9 @@ async fn main() {
     let outcome = BddWorld::cucumber()
         // One node serves all scenarios, and some of them restart it.
         .max_concurrent_scenarios(1)
-        .fail_on_skipped()
         // A log of hundreds of scenarios ends with what went wrong.
         .repeat_failed()
+        .fail_on_skipped()
         .after(|feature, _, scenario, ended, world| {
             note(&feature.name, &scenario.name, ended);
             async move { world.expect("a world").finish().await }.boxed_local()

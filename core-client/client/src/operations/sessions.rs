@@ -48,16 +48,11 @@ impl IggyClient {
     ///
     /// # Errors
     /// The client is not signed in, or the server did not answer; the session is over for this client all the same.
+    ///
+    /// A future that is dropped once it was polled leaves a client that may or may not be signed in, and that does not
+    /// sign in again by itself.
     pub async fn logout_user(&self) -> Result<(), IggyError> {
-        let core = self.core();
-        let deadline = core.default_deadline();
-        let link = core.main_link(deadline).await?;
-        let bound = core.require_session()?;
-        core.session.begin_lineage();
-        let outcome = core.log_out(&link.connection, &bound, deadline).await;
-        core.session.remember(None);
-        core.unbind_main();
-        outcome
+        self.core().logout(self.core().default_deadline()).await
     }
 
     /// The user this client is signed in as.

@@ -257,6 +257,30 @@ async fn given_a_reply_above_what_was_asked_for_when_polling_should_give_up_the_
 }
 
 #[tokio::test]
+async fn given_a_logout_under_way_when_others_use_the_client_should_let_nobody_sign_in_again() {
+    let mut peer = Peer::connected(LONG).await;
+    peer.script(Command::Logout, [Step::Ignore]);
+    let client = peer.client.clone();
+    let logout = tokio::spawn(async move { client.logout_user().await });
+    peer.until(Command::Logout).await;
+    assert!(
+        peer.client.core().session.credentials().is_none(),
+        "forgotten before anybody can hear that the session is over"
+    );
+    // The connection is lost while the logout waits for its answer. Whoever calls now waits for its end.
+    peer.script(Command::GetStats, [Step::Close]);
+    let refused = peer.client.get_stats().await.unwrap_err();
+    assert_eq!(logout.await.unwrap().unwrap_err().code(), ErrorCode::Disconnected);
+    assert_eq!(refused.class(), ErrorClass::Authentication);
+    while let Some(seen) = peer.seen_so_far() {
+        assert!(
+            !matches!(seen.command, Command::Login | Command::BindSession),
+            "{seen:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn given_refused_credentials_when_connecting_should_say_so_and_not_try_again() {
     let mut peer = Peer::start(LONG).await;
     peer.script(Command::Login, [Step::Evict(EvictionReason::InvalidCredentials)]);
