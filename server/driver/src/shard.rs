@@ -6,7 +6,7 @@
 mod replicas;
 mod waits;
 
-pub use waits::{Watch, WatchTarget};
+pub use waits::{SessionWaits, Watch, WatchTarget};
 
 use crate::controller::Order;
 use crate::metadata_group::{MetadataConfig, MetadataError, MetadataGroup, MetadataNotice};
@@ -24,6 +24,7 @@ use iggy_storage::image::Image;
 use iggy_storage::{Completion, IoToken, Job, LaneId, Step, Storage};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use std::sync::Arc;
 use waits::{Wait, Waits};
 
 /// Jobs of the shard itself, which nobody waits for.
@@ -40,7 +41,7 @@ pub struct ShardConfig {
     pub read_bytes_max: u64,
     /// Polls parked at once.
     pub parked_max: usize,
-    /// Polls parked at once by one session.
+    /// Polls parked at once by one session, on all shards that share their [`SessionWaits`].
     pub parked_per_session_max: usize,
     /// Microseconds a poll is parked at most; longer waits are shortened.
     pub parked_wait_max: u64,
@@ -155,6 +156,13 @@ impl<S: Storage> Shard<S> {
             stopping: false,
             stopped_groups: 0,
         }
+    }
+
+    /// Counts the waits of sessions together with the other shards of the node.
+    #[must_use]
+    pub fn sharing_session_waits(mut self, sessions: Arc<SessionWaits>) -> Self {
+        self.waits.sessions = sessions;
+        self
     }
 
     /// Hosts the metadata group here. `created` says that the cluster is being created now, not joined again.

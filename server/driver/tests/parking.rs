@@ -256,6 +256,29 @@ fn given_full_bounds_when_another_wait_comes_should_be_refused_until_one_ends() 
 }
 
 #[test]
+fn given_a_session_that_waits_on_two_shards_should_be_bounded_on_both_together() {
+    let mut config = roomy();
+    config.parked_per_session_max = 3;
+    let sessions = Arc::default();
+    let mut one = Desk::sharing(config, 1, Arc::clone(&sessions));
+    let mut two = Desk::sharing(config, 1, sessions);
+    let refused = Some(ErrorCode::DeferredPollCapacityExceeded.code());
+    one.poll(key(0), 1, poll_from(0));
+    one.poll(key(0), 1, poll_from(0));
+    two.poll(key(0), 1, poll_from(0));
+    let (fourth, of_another) = (two.poll(key(0), 1, poll_from(0)), two.poll(key(0), 2, poll_from(0)));
+    assert_eq!((two.status(fourth), two.status(of_another)), (refused, None));
+    one.shard.disconnected(1);
+    one.take();
+    let again = two.poll(key(0), 1, poll_from(0));
+    assert_eq!(
+        two.status(again),
+        None,
+        "a place that is free on one shard is free on the other"
+    );
+}
+
+#[test]
 fn given_polls_that_wait_for_an_owner_when_it_is_installed_should_still_meet_the_bounds() {
     let mut config = roomy();
     config.parked_max = 2;

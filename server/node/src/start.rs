@@ -15,6 +15,7 @@ use arc_swap::ArcSwap;
 use iggy_consensus::{Now, ReplicaConfig};
 use iggy_driver::metadata_group::MetadataNotice;
 use iggy_driver::partition_group::{self, PartitionConfig};
+use iggy_driver::shard::SessionWaits;
 use iggy_driver::{Order, Output, Shard, ShardConfig, controller};
 use iggy_metadata::limits::Limits;
 use iggy_metadata::{Change, Metadata, Settings};
@@ -196,6 +197,7 @@ fn seeds(
     let mut listeners = listeners.into_iter();
     let mut seeds = Vec::new();
     let mut handles = Vec::new();
+    let session_waits = Arc::<SessionWaits>::default();
     for _ in 0..config.sharding.cpu_allocation {
         let wake = Arc::new(Notify::new());
         let notify = Arc::clone(&wake);
@@ -206,7 +208,7 @@ fn seeds(
         );
         let (handle, inbox) = ShardHandle::new(config.sharding.inbox_capacity);
         handles.push(handle);
-        let shard = Shard::new(shard_config, storage);
+        let shard = Shard::new(shard_config, storage).sharing_session_waits(Arc::clone(&session_waits));
         seeds.push(Seed {
             shard,
             wake,

@@ -8,10 +8,14 @@
 //! Faults tolerated: a server that never becomes ready, dies while starting, floods its output or ignores SIGTERM.
 //! Each ends in an error that carries the end of the server's log, within the deadlines below. Not tolerated: a test
 //! process killed with SIGKILL leaves its servers running.
+//!
+//! [`insist`] drops the futures of a call at each of their points.
 
 mod binary;
+mod drops;
 mod output;
 mod server;
 
 pub use binary::{BINARY_VARIABLE, find_server_binary};
+pub use drops::{insist, woken_at_most};
 pub use server::{READY_DEADLINE, STOP_DEADLINE, TestServer, TestServerBuilder};

@@ -3,7 +3,7 @@
 //! A wait is a parked poll or a fetch that counts here. Each is found by its deadline, its request and its connection,
 //! and leaves nothing behind when it ends; one that is not concerned is not looked at.
 
-use super::{Output, Shard};
+use super::{Output, Shard, ShardConfig};
 use crate::partition_group::Expiry;
 use crate::request::{Origin, PartitionRequest};
 use crate::tally::{Progress, Tally, WatchId, Watching};
@@ -14,10 +14,10 @@ use iggy_protocol::context::PartitionContext;
 use iggy_protocol::error_code::ErrorCode;
 use iggy_storage::Storage;
 use std::cmp::Reverse;
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Where a wait is: its partition's slot and its name there.
 pub(super) type Site = (u32, Expiry);
@@ -35,6 +35,38 @@ pub(super) struct Wait {
     pub deadline: u64,
 }
 
+/// How many waits each session has on all shards of a node. A fetch counts once on each shard at which it waits.
+#[derive(Debug, Default)]
+pub struct SessionWaits {
+    counts: Mutex<HashMap<Member, usize>>,
+}
+
+impl SessionWaits {
+    fn counts(&self) -> MutexGuard<'_, HashMap<Member, usize>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts one more, unless the session has `max`.
+    fn enter(&self, member: Member, max: usize) -> bool {
+        let mut counts = self.counts();
+        let count = counts.get(&member).copied().unwrap_or(0);
+        if count >= max {
+            return false;
+        }
+        counts.insert(member, count + 1);
+        true
+    }
+
+    fn leave(&self, member: Member) {
+        if let Entry::Occupied(mut count) = self.counts().entry(member) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+}
+
 /// Every wait of a shard.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
@@ -42,7 +74,7 @@ pub(super) struct Waits {
     deadlines: BTreeSet<(u64, Site)>,
     requests: BTreeSet<(Member, u64, Site)>,
     connections: BTreeSet<(u32, Site)>,
-    members: BTreeMap<Member, usize>,
+    pub(super) sessions: Arc<SessionWaits>,
     /// The partitions where a fetch counts.
     watched: BTreeMap<WatchId, Vec<Site>>,
 }
@@ -52,16 +84,17 @@ impl Waits {
         self.all.len()
     }
 
-    pub(super) fn of(&self, member: Member) -> usize {
-        self.members.get(&member).copied().unwrap_or(0)
-    }
-
-    pub(super) fn insert(&mut self, site: Site, wait: Wait) {
+    /// Takes a wait, unless the shard or its session has as many as `config` allows.
+    pub(super) fn insert(&mut self, config: &ShardConfig, site: Site, wait: Wait) -> bool {
+        let room = self.all.len() < config.parked_max;
+        if !(room && self.sessions.enter(wait.member, config.parked_per_session_max)) {
+            return false;
+        }
         self.deadlines.insert((wait.deadline, site));
         self.requests.insert((wait.member, wait.request, site));
         self.connections.insert((wait.connection, site));
-        *self.members.entry(wait.member).or_default() += 1;
         self.all.insert(site, wait);
+        true
     }
 
     pub(super) fn remove(&mut self, site: Site) -> bool {
@@ -71,12 +104,7 @@ impl Waits {
         self.deadlines.remove(&(wait.deadline, site));
         self.requests.remove(&(wait.member, wait.request, site));
         self.connections.remove(&(wait.connection, site));
-        if let Entry::Occupied(mut count) = self.members.entry(wait.member) {
-            *count.get_mut() -= 1;
-            if *count.get() == 0 {
-                count.remove();
-            }
-        }
+        self.sessions.leave(wait.member);
         true
     }
 
@@ -180,10 +208,6 @@ impl<S: Storage> Shard<S> {
         self.waits.remove(site);
     }
 
-    pub(super) fn has_room_to_wait(&self, member: Member) -> bool {
-        self.waits.len() < self.config.parked_max && self.waits.of(member) < self.config.parked_per_session_max
-    }
-
     /// Ends the waits of a request that its client no longer wants (wire 7.6). Unknown requests are ignored.
     pub fn cancel(&mut self, client: u128, session: u64, request: u64) {
         let member = Member { client, session };
@@ -227,19 +251,16 @@ impl<S: Storage> Shard<S> {
             wait,
         } = watch;
         let wait = wait.min(self.config.parked_wait_max);
-        let waits = wait > 0 && self.has_room_to_wait(origin.member());
+        let site = (FETCHES, Expiry(id.0));
+        let entry = Wait {
+            member: origin.member(),
+            request: origin.header.request.get(),
+            connection: origin.connection,
+            deadline: now.monotonic.saturating_add(wait),
+        };
+        let waits = wait > 0 && self.waits.insert(&self.config, site, entry);
         if wait > 0 && !waits {
             tally.note_no_room();
-        }
-        let site = (FETCHES, Expiry(id.0));
-        if waits {
-            let wait = Wait {
-                member: origin.member(),
-                request: origin.header.request.get(),
-                connection: origin.connection,
-                deadline: now.monotonic.saturating_add(wait),
-            };
-            self.waits.insert(site, wait);
         }
         for WatchTarget {
             key,
@@ -287,8 +308,8 @@ impl<S: Storage> Shard<S> {
 
     /// Takes a poll that was parked, or has it refused when too many are.
     pub(super) fn parked_at(&mut self, site: Site, wait: Wait) {
-        if self.has_room_to_wait(wait.member) {
-            return self.waits.insert(site, wait);
+        if self.waits.insert(&self.config, site, wait) {
+            return;
         }
         let (slot, expiry) = site;
         if let Some(group) = self.partitions.get_mut(&slot) {

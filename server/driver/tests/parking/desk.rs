@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use iggy_consensus::{Durability, Now};
 use iggy_driver::request::{Answer, Origin, PartitionRequest, Poll, Reply, Ticket};
+use iggy_driver::shard::SessionWaits;
 use iggy_driver::{Order, Output, Shard, ShardConfig};
 use iggy_metadata::PartitionKey;
 use iggy_metadata::model::topic::History;
@@ -62,9 +63,14 @@ pub struct Desk {
 impl Desk {
     /// A shard with so many partitions.
     pub fn new(config: ShardConfig, partitions: u32) -> Self {
+        Self::sharing(config, partitions, Arc::default())
+    }
+
+    /// A shard of a node with others.
+    pub fn sharing(config: ShardConfig, partitions: u32, sessions: Arc<SessionWaits>) -> Self {
         let disk = MemoryDisk::new();
         let mut desk = Self {
-            shard: Shard::new(config, disk.storage(1)),
+            shard: Shard::new(config, disk.storage(1)).sharing_session_waits(sessions),
             disk,
             now: Now {
                 monotonic: 1,
