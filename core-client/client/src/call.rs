@@ -4,6 +4,7 @@
 //! so that dropping the future that waits for one neither interrupts it nor leaves its lane in doubt.
 
 use std::sync::Arc;
+use std::task::Poll;
 
 use bytes::Bytes;
 use iggy_protocol::reply::message::PartitionRoute;
@@ -143,7 +144,12 @@ pub async fn execute(core: &Arc<Core>, call: Call) -> Result<Bytes, IggyError> {
     let gone = call.cancel.clone().unwrap_or_default();
     let _caller = gone.clone().drop_guard();
     let core = core.clone();
-    let task = tokio::spawn(async move { core.run(call, Some(gone)).await });
+    let mut work = Box::pin(async move { core.run(call, Some(gone)).await });
+    // As far as it comes without waiting it is the caller who works: the frame is on its way before a task is woken.
+    if let Poll::Ready(done) = std::future::poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
+        return done;
+    }
+    let task = tokio::spawn(work);
     task.await.unwrap_or_else(|error| {
         let message = format!("the call was interrupted: {error}");
         Err(IggyError::new(ErrorCode::ClientShutdown, message).with_outcome(Outcome::Unknown))

@@ -1,5 +1,8 @@
 //! One connection: a writer task, a reader task, and a table that matches replies to requests by number.
 //!
+//! A frame that goes out while nothing else is unanswered is written by its caller, without waking the writer; frames of
+//! many callers are gathered by the writer.
+//!
 //! At most 256 requests are unanswered at once. A caller that goes away leaves its entry behind until the reply comes, so
 //! that the server never sees more than that. Everything ends when the stream breaks, a frame cannot be understood, or the
 //! server evicts: then every waiting request learns whether its frame had been written.
@@ -7,8 +10,10 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use bytes::{Bytes, BytesMut};
 use iggy_protocol::header::{COMMAND_EVICTION, COMMAND_REPLY, command_of, frame_size};
@@ -131,10 +136,34 @@ struct Outgoing {
     written: Arc<AtomicBool>,
 }
 
+/// The writing side of the stream, held by whoever writes.
+struct Writing {
+    half: WriteHalf<Box<dyn ByteStream>>,
+    /// What a caller could not write at once; it goes before everything else.
+    rest: Bytes,
+}
+
+impl Writing {
+    /// Writes what the stream takes without waiting. False when the writer has to go on: with `rest`, or with a flush.
+    fn write_at_once(&mut self, frame: &Bytes) -> io::Result<bool> {
+        // Nobody is to be woken: the writer asks again itself.
+        let mut nobody = Context::from_waker(Waker::noop());
+        let mut stream = Pin::new(&mut self.half);
+        let taken = match stream.as_mut().poll_write(&mut nobody, frame) {
+            Poll::Ready(taken) => taken?,
+            Poll::Pending => 0,
+        };
+        self.rest = frame.slice(taken..);
+        let flushed = self.rest.is_empty() && stream.poll_flush(&mut nobody)?.is_ready();
+        Ok(flushed)
+    }
+}
+
 /// An open connection. Dropping it closes it.
 pub struct Connection {
     shared: Arc<Shared>,
     outgoing: mpsc::Sender<Outgoing>,
+    writing: Arc<tokio::sync::Mutex<Writing>>,
     slots: Arc<Semaphore>,
     /// Requests before login all carry number 0, so only one may be under way.
     unbound: tokio::sync::Mutex<()>,
@@ -155,13 +184,16 @@ impl Connection {
             closed: CancellationToken::new(),
         });
         let (outgoing, frames) = mpsc::channel(MAX_IN_FLIGHT);
-        let (reader, writer) = tokio::io::split(stream);
-        tokio::spawn(write_frames(writer, frames, shared.clone()));
+        let (reader, half) = tokio::io::split(stream);
+        let rest = Bytes::new();
+        let writing = Arc::new(tokio::sync::Mutex::new(Writing { half, rest }));
+        tokio::spawn(write_frames(writing.clone(), frames, shared.clone()));
         tokio::spawn(read_replies(reader, shared.clone()));
         let slots = Arc::new(Semaphore::new(MAX_IN_FLIGHT));
         Arc::new(Self {
             shared,
             outgoing,
+            writing,
             slots,
             unbound: tokio::sync::Mutex::default(),
         })
@@ -206,16 +238,26 @@ impl Connection {
             reply_limit,
             _slot: slot,
         };
-        self.shared.table().insert(number, waiting);
+        let alone = {
+            let mut table = self.shared.table();
+            table.insert(number, waiting);
+            table.len() == 1
+        };
         // The close may have drained the table before our entry went in: look again, or nobody would ever answer.
         if self.is_closed() {
             self.shared.table().remove(&number);
             return Err(ExchangeError::NotSent(self.close_reason()));
         }
-        permit.send(Outgoing {
-            frame,
-            written: written.clone(),
-        });
+        if !(alone && self.written_at_once(&frame, &written)) {
+            permit.send(Outgoing {
+                frame: if written.load(Ordering::Acquire) {
+                    Bytes::new()
+                } else {
+                    frame
+                },
+                written: written.clone(),
+            });
+        }
         match tokio::time::timeout_at(deadline, reply).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(_)) => Err(lost_or_unsent(&written, self.close_reason())),
@@ -224,6 +266,25 @@ impl Connection {
                 Err(ExchangeError::Deadline {
                     sent: written.load(Ordering::Acquire),
                 })
+            }
+        }
+    }
+
+    /// Writes a frame from here if nobody else writes. False when the writer is needed: for all of the frame, or, once
+    /// it is `written`, for what the stream did not take.
+    fn written_at_once(&self, frame: &Bytes, written: &AtomicBool) -> bool {
+        let Ok(mut writing) = self.writing.try_lock() else {
+            return false;
+        };
+        if !writing.rest.is_empty() {
+            return false;
+        }
+        written.store(true, Ordering::Release);
+        match writing.write_at_once(frame) {
+            Ok(all) => all,
+            Err(error) => {
+                self.shared.close(CloseReason::Lost(format!("writing failed: {error}")));
+                true
             }
         }
     }
@@ -274,28 +335,31 @@ fn lost_or_unsent(written: &AtomicBool, reason: CloseReason) -> ExchangeError {
 }
 
 async fn write_frames(
-    mut writer: WriteHalf<Box<dyn ByteStream>>,
+    writing: Arc<tokio::sync::Mutex<Writing>>,
     mut frames: mpsc::Receiver<Outgoing>,
     shared: Arc<Shared>,
 ) {
     let outcome = tokio::select! {
         biased;
         () = shared.closed.cancelled() => Ok(()),
-        outcome = write_until_end(&mut writer, &mut frames) => outcome,
+        outcome = write_until_end(&writing, &mut frames) => outcome,
     };
     if let Err(error) = outcome {
         shared.close(CloseReason::Lost(format!("writing failed: {error}")));
     }
-    let _ = writer.shutdown().await;
+    let _ = writing.lock().await.half.shutdown().await;
 }
 
 /// Gathers small frames that wait together into one write; large ones are written where they lie.
 async fn write_until_end(
-    writer: &mut (impl AsyncWrite + Unpin),
+    writing: &tokio::sync::Mutex<Writing>,
     frames: &mut mpsc::Receiver<Outgoing>,
 ) -> io::Result<()> {
     let mut gathered = BytesMut::with_capacity(GATHER_LIMIT);
     while let Some(first) = frames.recv().await {
+        let mut writing = writing.lock().await;
+        let Writing { half, rest } = &mut *writing;
+        half.write_all_buf(rest).await?;
         let mut next = Some(first);
         while let Some(Outgoing { frame, written }) = next {
             // From here on the frame may reach the server, even if the write fails.
@@ -303,9 +367,9 @@ async fn write_until_end(
             if frame.len() <= GATHER_BYTES {
                 gathered.extend_from_slice(&frame);
             } else {
-                writer.write_all(&gathered).await?;
+                half.write_all(&gathered).await?;
                 gathered.clear();
-                writer.write_all(&frame).await?;
+                half.write_all(&frame).await?;
             }
             next = if gathered.len() < GATHER_LIMIT {
                 frames.try_recv().ok()
@@ -313,9 +377,9 @@ async fn write_until_end(
                 None
             };
         }
-        writer.write_all(&gathered).await?;
+        half.write_all(&gathered).await?;
         gathered.clear();
-        writer.flush().await?;
+        half.flush().await?;
     }
     Ok(())
 }

@@ -86,11 +86,7 @@ async fn given_an_unclean_stop_and_a_reboot_when_started_should_begin_a_new_hist
         .poll_messages(&stream, &volatile, 0, &consumer, &positions[0], options())
         .await;
     assert_eq!(old.unwrap_err().code(), ErrorCode::HistoryUnavailable);
-    assert!(
-        server.log().contains("acknowledged messages may be lost"),
-        "{}",
-        server.log()
-    );
+    server.logged("acknowledged messages may be lost").await.unwrap();
     // What was persisted is not in doubt.
     client
         .poll_messages(&stream, &durable, 0, &consumer, &positions[1], options())

@@ -22,6 +22,7 @@ pub(crate) type Endpoints = BTreeMap<String, SocketAddr>;
 #[derive(Clone, Default)]
 pub(crate) struct Log {
     lines: Arc<Mutex<VecDeque<String>>>,
+    grown: watch::Sender<()>,
 }
 
 impl Log {
@@ -35,6 +36,17 @@ impl Log {
             lines.pop_front();
         }
         lines.push_back(line);
+        drop(lines);
+        self.grown.send_replace(());
+    }
+
+    /// Waits until a line holds `text`.
+    pub(crate) async fn until(&self, text: &str) {
+        let mut grown = self.grown.subscribe();
+        while !self.lock().iter().any(|line| line.contains(text)) {
+            // Ends only with the log itself.
+            let _ = grown.changed().await;
+        }
     }
 
     pub(crate) fn text(&self) -> String {

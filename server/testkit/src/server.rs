@@ -24,6 +24,9 @@ pub const READY_DEADLINE: Duration = Duration::from_mins(1);
 /// How long a server may take to end after SIGTERM.
 pub const STOP_DEADLINE: Duration = Duration::from_secs(30);
 
+/// How long a line may take from the server's log to the test.
+const LOG_DEADLINE: Duration = Duration::from_secs(30);
+
 /// Lowest time between looks at a killed process in `Drop`.
 const REAP_PAUSE: Duration = Duration::from_millis(1);
 const REAP_DEADLINE: Duration = Duration::from_secs(5);
@@ -195,6 +198,15 @@ impl TestServer {
     /// The end of what the server printed, over all its runs.
     pub fn log(&self) -> String {
         self.log.text()
+    }
+
+    /// Waits until the server has printed `text`: what it logs comes a moment after what it does.
+    ///
+    /// # Errors
+    /// It was not printed within 30 s; the error holds the log.
+    pub async fn logged(&self, text: &str) -> Result<()> {
+        let printed = timeout(LOG_DEADLINE, self.log.until(text)).await;
+        printed.map_err(|_| anyhow!("{text:?} was not logged within {LOG_DEADLINE:?}:\n{}", self.log()))
     }
 
     /// Changes a configuration key for the next start.
