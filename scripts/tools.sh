@@ -13,7 +13,10 @@ published_cli=$tools/published/bin/iggy
 published_build=$repository/target/published
 
 # rustup installs itself here when the machine has no Rust yet.
-export PATH=$tools/bin:${CARGO_HOME:-$HOME/.cargo}/bin:$PATH
+export PATH=$tools/bin:$tools/node/bin:${CARGO_HOME:-$HOME/.cargo}/bin:$PATH
+
+# What scripts/setup installs where the machine has no Node.js, or one that is too old.
+node_version=22.20.0
 
 # The Python that builds and tests the Python package.
 python_environment=$tools/python

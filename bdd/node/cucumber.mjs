@@ -1,8 +1,8 @@
 // Every scenario of bdd/features. A step without a definition fails the run, and so does one that is pending.
 export default {
-  paths: ['../features/*.feature'],
+  paths: [`../features/${process.env.IGGY_BDD_FEATURE || '*'}.feature`],
   import: ['hooks.js', 'steps/*.js'],
-  format: [process.stdout.isTTY ? 'progress-bar' : 'progress', 'message:results.ndjson'],
+  format: [process.stdout.isTTY ? 'progress-bar' : 'progress'],
   strict: true,
   forceExit: false,
 };

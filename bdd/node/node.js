@@ -20,7 +20,7 @@ export class Node {
     const stdio = ['pipe', 'pipe', 'inherit'];
     node.#process = spawn(join(PROGRAMS, 'iggy-test-node'), { stdio });
     node.#answers = createInterface({ input: node.#process.stdout })[Symbol.asyncIterator]();
-    node.address = (await node.tell('start')).replace('ready ', '');
+    [, node.address] = (await node.tell('start')).split(' ');
     return node;
   }
 

@@ -159,7 +159,7 @@ impl Client {
                 .poll_messages(&stream, &topic, partition_id, &consumer, start, options)
                 .await
         };
-        run(env, cancel, call, polled)
+        run(env, cancel, call, |found| polled(&found))
     }
 
     /// Stores the position of messages that were read.

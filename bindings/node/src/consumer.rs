@@ -1,10 +1,9 @@
 //! The consumer: of its own, or a member of a group.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use iggy::{ErrorCode, IggyConsumer, IggyConsumerState, IggyError, PolledMessages, ReceivedMessage};
-use iggy_ffi::events::Subscription;
-use iggy_ffi::handout::{Handout, Source};
+use iggy::IggyConsumer;
+use iggy_ffi::reading::{Ask, Read, SharedConsumer};
 use iggy_ffi::{Failure, Owned};
 use napi::Env;
 use napi::bindgen_prelude::{BigInt, Object};
@@ -18,86 +17,30 @@ use crate::position::{Checkpoint, Continuation, read_start};
 use crate::promise::{nothing, run, run_read};
 use crate::value::{Js, whole, wide};
 
-/// What may be read.
-#[derive(Clone, Copy)]
-enum Ask {
-    Message,
-    Batch,
-}
-
-/// What was read; `End` when the consumer was shut down.
-enum Read {
-    Message(ReceivedMessage),
-    Batch(PolledMessages),
-    End,
-}
-
-struct Messages(IggyConsumer);
-
-impl Source for Messages {
-    type Ask = Ask;
-    type Item = Read;
-
-    async fn read(&mut self, ask: Ask) -> Result<Read, Failure> {
-        let read = match ask {
-            Ask::Message => self.0.next().await.map(|next| next.map(Read::Message)),
-            Ask::Batch => self.0.next_batch().await.map(|next| next.map(Read::Batch)),
-        };
-        read.transpose()
-            .map(|read| read.unwrap_or(Read::End))
-            .map_err(Failure::from)
-    }
-
-    fn ended() -> Result<Read, Failure> {
-        Ok(Read::End)
-    }
-}
-
 fn shown(read: Read) -> Js {
     match read {
         Read::Message(message) => received(message),
-        Read::Batch(batch) => polled(batch),
+        Read::Batch(batch) => polled(&batch),
         Read::End => Js::Null,
-    }
-}
-
-struct Shared {
-    messages: Handout<Messages>,
-    /// From `init` on.
-    state: OnceLock<IggyConsumerState>,
-}
-
-impl Shared {
-    fn state(&self) -> Result<&IggyConsumerState, Failure> {
-        let missing = || {
-            IggyError::new(
-                ErrorCode::NotConnected,
-                "the consumer was not initialised; call init first",
-            )
-        };
-        self.state.get().ok_or_else(|| missing().into())
     }
 }
 
 /// A consumer of the core. Calls that read wait for each other; commits and seeks wait for nobody.
 #[napi]
-pub struct Consumer(Owned<Arc<Shared>>);
+pub struct Consumer(Owned<Arc<SharedConsumer>>);
 
 impl Consumer {
     pub(crate) fn of(consumer: IggyConsumer) -> Self {
-        Self(Owned::new(Arc::new(Shared {
-            messages: Handout::new(Messages(consumer)),
-            state: OnceLock::new(),
-        })))
+        Self(Owned::new(Arc::new(SharedConsumer::new(consumer))))
     }
 
-    fn shared(&self) -> napi::Result<Arc<Shared>> {
+    fn shared(&self) -> napi::Result<Arc<SharedConsumer>> {
         self.0.get().cloned().or_throw()
     }
 
     fn read<'env>(&self, env: &'env Env, cancel: &CancelToken, ask: Ask) -> napi::Result<Object<'env>> {
         let shared = self.shared()?;
-        run_read(env, cancel, async move { shared.messages.read(ask).await }, shown)
+        run_read(env, cancel, async move { shared.read(ask).await }, shown)
     }
 }
 
@@ -110,19 +53,10 @@ impl Consumer {
     #[napi]
     pub fn init<'env>(&self, env: &'env Env, cancel: &CancelToken) -> napi::Result<Object<'env>> {
         let shared = self.shared()?;
-        let call = async move {
-            let init = async |messages: &mut Messages| {
-                messages.0.init().await?;
-                messages.0.state()
-            };
-            let state = shared.messages.with(init).await?;
-            shared.state.get_or_init(|| state);
-            Ok::<_, IggyError>(())
-        };
-        run(env, cancel, call, nothing)
+        run(env, cancel, async move { shared.init().await }, nothing)
     }
 
-    /// The next message, or a batch that nobody took; `null` when the consumer was shut down.
+    /// The next message; `null` when the consumer was shut down.
     ///
     /// # Errors
     /// The process forked.
@@ -131,7 +65,7 @@ impl Consumer {
         self.read(env, cancel, Ask::Message)
     }
 
-    /// The next batch, or a message that nobody took; `null` when the consumer was shut down.
+    /// The next batch; `null` when the consumer was shut down.
     ///
     /// # Errors
     /// The process forked.
@@ -215,8 +149,7 @@ impl Consumer {
     ) -> napi::Result<()> {
         let start = read_start(continuation, strategy.as_deref())?;
         let partition_id = whole("the partition", partition_id)?;
-        let shared = self.shared()?;
-        shared.state().or_throw()?.seek(partition_id, start).or_throw()
+        self.shared()?.seek(partition_id, start).or_throw()
     }
 
     /// The partitions it reads.
@@ -226,7 +159,7 @@ impl Consumer {
     #[napi]
     pub fn partitions(&self) -> napi::Result<Vec<u32>> {
         let shared = self.shared()?;
-        let state = shared.state.get();
+        let state = shared.state_if_initialised();
         Ok(state.map_or_else(Vec::new, |state| state.partitions().collect()))
     }
 
@@ -237,7 +170,7 @@ impl Consumer {
     #[napi]
     pub fn stopped(&self) -> napi::Result<Vec<u32>> {
         let shared = self.shared()?;
-        let state = shared.state.get();
+        let state = shared.state_if_initialised();
         Ok(state.map_or_else(Vec::new, |state| state.stopped().collect()))
     }
 
@@ -248,7 +181,7 @@ impl Consumer {
     #[napi]
     pub fn last_consumed_offset(&self, partition_id: f64) -> napi::Result<Option<BigInt>> {
         let (shared, partition_id) = (self.shared()?, whole("the partition", partition_id)?);
-        let state = shared.state.get();
+        let state = shared.state_if_initialised();
         let found = state.and_then(|state| state.get_last_consumed_offset(partition_id));
         Ok(found.map(BigInt::from))
     }
@@ -260,7 +193,7 @@ impl Consumer {
     #[napi]
     pub fn last_stored_offset(&self, partition_id: f64) -> napi::Result<Option<BigInt>> {
         let (shared, partition_id) = (self.shared()?, whole("the partition", partition_id)?);
-        let state = shared.state.get();
+        let state = shared.state_if_initialised();
         let found = state.and_then(|state| state.get_last_stored_offset(partition_id));
         Ok(found.map(BigInt::from))
     }
@@ -271,9 +204,7 @@ impl Consumer {
     /// It was not initialised.
     #[napi]
     pub fn subscribe_events(&self) -> napi::Result<Events> {
-        let shared = self.shared()?;
-        let events = shared.state().or_throw()?.subscribe_events();
-        Ok(Events::of(Subscription::Reader(events)))
+        Ok(Events::of(self.shared()?.subscribe_events().or_throw()?))
     }
 
     /// Ends the reads, stores what automatic commits still owe, leaves the group.
@@ -283,10 +214,6 @@ impl Consumer {
     #[napi]
     pub fn shutdown<'env>(&self, env: &'env Env, cancel: &CancelToken) -> napi::Result<Object<'env>> {
         let shared = self.shared()?;
-        let call = async move {
-            shared.messages.close();
-            shared.messages.with(async |messages| messages.0.shutdown().await).await
-        };
-        run(env, cancel, call, nothing)
+        run(env, cancel, async move { shared.shutdown().await }, nothing)
     }
 }

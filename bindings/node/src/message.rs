@@ -94,8 +94,7 @@ pub fn columns(messages: &[IggyMessage]) -> Vec<(String, Js)> {
 }
 
 /// What one read returned.
-#[allow(clippy::needless_pass_by_value, reason = "the form of every conversion")]
-pub fn polled(polled: PolledMessages) -> Js {
+pub fn polled(polled: &PolledMessages) -> Js {
     let checkpoint = polled
         .checkpoint()
         .map_or(Js::Null, |position| Js::Checkpoint(Checkpoint(position)));

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use iggy::{ErrorCode, IggyConsumerState, IggyError, PartitionReader, PolledMessages};
-use iggy_ffi::events::Subscription;
-use iggy_ffi::handout::{Handout, Source};
-use iggy_ffi::{Failure, Owned};
+use iggy::PartitionReader;
+use iggy_ffi::Owned;
+use iggy_ffi::reading::SharedReader;
 use napi::Env;
 use napi::bindgen_prelude::Object;
 use napi_derive::napi;
@@ -18,39 +17,16 @@ use crate::position::{Checkpoint, Continuation, read_start};
 use crate::promise::{nothing, run, run_read};
 use crate::value::whole;
 
-struct Batches(PartitionReader);
-
-impl Source for Batches {
-    type Ask = ();
-    type Item = PolledMessages;
-
-    async fn read(&mut self, (): ()) -> Result<PolledMessages, Failure> {
-        self.0.next().await.map_err(Failure::from)
-    }
-
-    fn ended() -> Result<PolledMessages, Failure> {
-        Err(IggyError::new(ErrorCode::ClientShutdown, "the reader is closed").into())
-    }
-}
-
-struct Shared {
-    batches: Handout<Batches>,
-    state: IggyConsumerState,
-}
-
 /// A reader of the core. Reads wait for each other; everything else waits for nobody.
 #[napi]
-pub struct Reader(Owned<Arc<Shared>>);
+pub struct Reader(Owned<Arc<SharedReader>>);
 
 impl Reader {
     pub(crate) fn of(reader: PartitionReader) -> Self {
-        Self(Owned::new(Arc::new(Shared {
-            state: reader.state(),
-            batches: Handout::new(Batches(reader)),
-        })))
+        Self(Owned::new(Arc::new(SharedReader::new(reader))))
     }
 
-    fn shared(&self) -> napi::Result<Arc<Shared>> {
+    fn shared(&self) -> napi::Result<Arc<SharedReader>> {
         self.0.get().cloned().or_throw()
     }
 }
@@ -64,7 +40,7 @@ impl Reader {
     #[napi]
     pub fn next<'env>(&self, env: &'env Env, cancel: &CancelToken) -> napi::Result<Object<'env>> {
         let shared = self.shared()?;
-        run_read(env, cancel, async move { shared.batches.read(()).await }, polled)
+        run_read(env, cancel, async move { shared.read().await }, |batch| polled(&batch))
     }
 
     /// Stores a position.
@@ -82,7 +58,7 @@ impl Reader {
         run(
             env,
             cancel,
-            async move { shared.state.commit(checkpoint).await },
+            async move { shared.state().commit(checkpoint).await },
             nothing,
         )
     }
@@ -93,7 +69,7 @@ impl Reader {
     /// As the core says.
     #[napi]
     pub fn mark(&self, checkpoint: &Checkpoint) -> napi::Result<()> {
-        self.shared()?.state.mark(checkpoint.0).or_throw()
+        self.shared()?.state().mark(checkpoint.0).or_throw()
     }
 
     /// Goes on somewhere else in a partition.
@@ -110,7 +86,7 @@ impl Reader {
     ) -> napi::Result<()> {
         let start = read_start(continuation, strategy.as_deref())?;
         let partition_id = whole("the partition", partition_id)?;
-        self.shared()?.state.seek(partition_id, start).or_throw()
+        self.shared()?.seek(partition_id, start).or_throw()
     }
 
     /// The partitions it reads.
@@ -119,7 +95,7 @@ impl Reader {
     /// The process forked.
     #[napi]
     pub fn partitions(&self) -> napi::Result<Vec<u32>> {
-        Ok(self.shared()?.state.partitions().collect())
+        Ok(self.shared()?.state().partitions().collect())
     }
 
     /// The partitions that wait for a seek.
@@ -128,7 +104,7 @@ impl Reader {
     /// The process forked.
     #[napi]
     pub fn stopped(&self) -> napi::Result<Vec<u32>> {
-        Ok(self.shared()?.state.stopped().collect())
+        Ok(self.shared()?.state().stopped().collect())
     }
 
     /// Subscribes to what happens from now on.
@@ -137,8 +113,7 @@ impl Reader {
     /// The process forked.
     #[napi]
     pub fn subscribe_events(&self) -> napi::Result<Events> {
-        let events = self.shared()?.state.subscribe_events();
-        Ok(Events::of(Subscription::Reader(events)))
+        Ok(Events::of(self.shared()?.subscribe_events()))
     }
 
     /// Ends the reads and stores what automatic commits still owe.
@@ -148,10 +123,6 @@ impl Reader {
     #[napi]
     pub fn close<'env>(&self, env: &'env Env, cancel: &CancelToken) -> napi::Result<Object<'env>> {
         let shared = self.shared()?;
-        let call = async move {
-            shared.batches.close();
-            shared.batches.with(async |batches| batches.0.close().await).await
-        };
-        run(env, cancel, call, nothing)
+        run(env, cancel, async move { shared.close().await }, nothing)
     }
 }

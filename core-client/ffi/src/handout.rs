@@ -2,11 +2,12 @@
 //!
 //! A future of the core may be dropped at any time without losing anything. But once it has ended, its result travels to
 //! another thread and another runtime, and the caller there may have given up meanwhile. So a result is a [`Delivery`]:
-//! until the language accepted it, no other read begins; one that is dropped instead is what the next read returns.
+//! until the language accepted it, no other read begins; one that is dropped instead is what the next read returns,
+//! unless the application sought meanwhile and it lies before that seek.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex as Lock, PoisonError};
 
 use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
@@ -23,6 +24,20 @@ pub trait Source: Send + 'static {
     /// One read. Dropping it loses nothing.
     fn read(&mut self, ask: Self::Ask) -> impl Future<Output = Result<Self::Item, Failure>> + Send;
 
+    /// Whether something that nobody accepted was read before the last seek of its partition; `sought` are those that
+    /// were sought.
+    fn is_before_seek(&self, _item: &Self::Item, _sought: &BTreeSet<u32>) -> bool {
+        false
+    }
+
+    /// Partitions were sought: what the source itself still holds of before is dropped.
+    fn sought(&mut self, _sought: &BTreeSet<u32>) {}
+
+    /// Makes what nobody accepted into what is asked for now. It may keep the rest for the next read.
+    fn fit(&mut self, item: Self::Item, _ask: &Self::Ask) -> Self::Item {
+        item
+    }
+
     /// What a read brings that the end of the source cuts short.
     ///
     /// # Errors
@@ -38,6 +53,8 @@ struct Inner<S: Source> {
 /// A source that many callers share. Reads wait for each other.
 pub struct Handout<S: Source> {
     inner: Arc<Mutex<Inner<S>>>,
+    /// Partitions that were sought since the last read began: what comes back until the next one may be of before.
+    sought: Lock<BTreeSet<u32>>,
     closing: CancellationToken,
 }
 
@@ -47,6 +64,7 @@ impl<S: Source> Handout<S> {
         let returned = VecDeque::new();
         Self {
             inner: Arc::new(Mutex::new(Inner { source, returned })),
+            sought: Lock::default(),
             closing: CancellationToken::new(),
         }
     }
@@ -64,8 +82,15 @@ impl<S: Source> Handout<S> {
             () = self.closing.cancelled() => return Self::end(Arc::clone(&self.inner).lock_owned().await),
             inner = Arc::clone(&self.inner).lock_owned() => inner,
         };
-        if let Some(item) = inner.returned.pop_front() {
-            return Ok(Delivery::new(inner, item));
+        let sought = std::mem::take(&mut *self.sought());
+        if !sought.is_empty() {
+            inner.source.sought(&sought);
+        }
+        while let Some(item) = inner.returned.pop_front() {
+            if !inner.source.is_before_seek(&item, &sought) {
+                let item = inner.source.fit(item, &ask);
+                return Ok(Delivery::new(inner, item));
+            }
         }
         let read = tokio::select! {
             biased;
@@ -77,6 +102,16 @@ impl<S: Source> Handout<S> {
 
     fn end(inner: OwnedMutexGuard<Inner<S>>) -> Result<Delivery<S>, Failure> {
         S::ended().map(|item| Delivery::new(inner, item))
+    }
+
+    /// The application sought a partition, and its source was told: what was read before that does not come any more.
+    /// A read that is under way may still end with it, because it began before the seek. Waits for nobody.
+    pub fn seek(&self, partition_id: u32) {
+        self.sought().insert(partition_id);
+    }
+
+    fn sought(&self) -> std::sync::MutexGuard<'_, BTreeSet<u32>> {
+        self.sought.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Uses the source when no read does: before the first one, and after [`close`](Self::close).
@@ -128,6 +163,7 @@ impl<S: Source> Drop for Delivery<S> {
 mod tests {
     use super::*;
 
+    /// Counts up; a seek of partition n makes everything up to n one of before.
     struct Numbers(u32);
 
     impl Source for Numbers {
@@ -142,9 +178,34 @@ mod tests {
             Ok(self.0)
         }
 
+        fn is_before_seek(&self, item: &u32, sought: &BTreeSet<u32>) -> bool {
+            sought.iter().any(|limit| item <= limit)
+        }
+
         fn ended() -> Result<u32, Failure> {
             Err(Failure::cancelled())
         }
+    }
+
+    #[tokio::test]
+    async fn given_a_delivery_that_nobody_accepts_when_sought_before_or_after_it_comes_back_should_not_come_again() {
+        let numbers = Handout::new(Numbers(0));
+        drop(numbers.read(()).await.unwrap());
+        numbers.seek(1);
+        let on_its_way = numbers.read(()).await.unwrap();
+        assert_eq!(on_its_way.item(), Some(&2));
+        numbers.seek(2);
+        drop(on_its_way);
+        assert_eq!(numbers.read(()).await.unwrap().accept(), Some(3));
+    }
+
+    #[tokio::test]
+    async fn given_a_delivery_of_after_the_seek_when_nobody_accepts_it_should_come_again() {
+        let numbers = Handout::new(Numbers(0));
+        numbers.seek(0);
+        drop(numbers.read(()).await.unwrap());
+        numbers.seek(0);
+        assert_eq!(numbers.read(()).await.unwrap().accept(), Some(1));
     }
 
     #[tokio::test]

@@ -4,6 +4,7 @@
 //! - [`Owned`]: an object of the core that remembers its process; a forked child is told so instead of hanging.
 //! - [`call`]: runs a future of the core to its end, to a deadline or to its cancellation; panics become errors.
 //! - [`handout`]: reads whose result must not be lost on its way to a caller who may have given up.
+//! - [`reading`]: consumers and readers over such reads.
 //! - [`Failure`]: an error, flattened to what languages turn into exceptions.
 //! - [`operations`]: every operation that carries small values, by name, from and to JSON.
 //! - [`settings`]: how clients, producers, consumers and readers are configured, from JSON.
@@ -16,6 +17,7 @@ mod failure;
 pub mod handout;
 pub mod operations;
 mod owned;
+pub mod reading;
 pub mod runtime;
 pub mod settings;
 

@@ -184,22 +184,7 @@ class ReceivedMessage {
 
 function received(found) {
   const { partitionId, currentOffset, checkpoint } = found;
-  return messages(found).map((message) => {
-    const position = found.payloads.length === 1 ? checkpoint : checkpoint.at(message.offset);
-    return new ReceivedMessage(message, partitionId, currentOffset, position);
-  });
-}
-
-/** Messages of one partition that were received, as one read. */
-function regrouped(list) {
-  const last = list.at(-1);
-  return new PolledMessages({
-    messages: list.map((each) => each.message),
-    partitionId: last.partitionId,
-    currentOffset: last.currentOffset,
-    checkpoint: last.checkpoint(),
-    continuation: last.checkpoint().continuation(),
-  });
+  return new ReceivedMessage(messages(found)[0], partitionId, currentOffset, checkpoint);
 }
 
 function outgoingAll(given) {
@@ -218,5 +203,4 @@ module.exports = {
   outgoing: outgoingAll,
   polled,
   received,
-  regrouped,
 };

@@ -5,7 +5,7 @@
 const { later, now } = require('./call.js');
 const { CancelledCallError, ClosedError } = require('./errors.js');
 const { big, start } = require('./options.js');
-const { polled, received, regrouped } = require('./message.js');
+const { polled, received } = require('./message.js');
 
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
 
@@ -132,8 +132,6 @@ class Reader {
 class Consumer {
   #native;
   #ready = false;
-  /** Of a batch that was given up on its way to `nextBatch`, and then came to `next`. */
-  #left = [];
 
   constructor(native) {
     this.#native = native;
@@ -145,19 +143,13 @@ class Consumer {
   }
 
   async next({ signal } = {}) {
-    if (this.#left.length === 0) {
-      const found = await later(signal, (token) => this.#native.next(token));
-      if (found === null) return null;
-      this.#left.push(...received(found));
-    }
-    return this.#left.shift();
+    const found = await later(signal, (token) => this.#native.next(token));
+    return found === null ? null : received(found);
   }
 
   async nextBatch({ signal } = {}) {
-    if (this.#left.length > 0) return regrouped(this.#left.splice(0));
     const found = await later(signal, (token) => this.#native.nextBatch(token));
-    if (found === null) return null;
-    return found.continuation ? polled(found) : regrouped(received(found));
+    return found === null ? null : polled(found);
   }
 
   async commit(checkpoint, { signal } = {}) {
@@ -178,7 +170,6 @@ class Consumer {
 
   seek(partitionId, to) {
     now(() => this.#native.seek(partitionId, ...start(to)));
-    this.#left = this.#left.filter((each) => each.partitionId !== partitionId);
   }
 
   get partitions() {

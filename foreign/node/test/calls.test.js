@@ -15,6 +15,8 @@ const { clean, place, startNode } = require('./programs/node.js');
 
 const CANCELS = Number(process.env.IGGY_TEST_CANCELS ?? 1000);
 const POLLS = Number(process.env.IGGY_TEST_POLLS ?? 500);
+/** Seconds without a server. */
+const AWAY = Number(process.env.IGGY_TEST_AWAY ?? 2);
 const FIRST = { partitionId: 0, consumer: 'c', pollingStrategy: 'first' };
 const LONG = { ...FIRST, options: { maxWait: 60_000 } };
 
@@ -91,6 +93,32 @@ test('given reads given up at random points when read on should lose and repeat 
   assert.deepEqual(read, all);
   assert.deepEqual(received, all);
   await reader.close();
+  await consumer.shutdown();
+});
+
+/** Gives a read of a consumer up when the client has handed its result out and this thread has not seen it yet. */
+async function givenUpOnArrival(consumer, read) {
+  const controller = new AbortController();
+  const reading = read({ signal: controller.signal });
+  // Keeps the thread, so that nothing can be settled meanwhile.
+  while (consumer.lastConsumedOffset(0) === undefined);
+  controller.abort();
+  await assert.rejects(reading, iggy.CancelledCallError);
+}
+
+test('given a read given up on arrival when sought should not come again, and otherwise should', async () => {
+  await send(['0', '1', '2', '3']);
+  const consumer = client.consumer(place({ name: 'c', partitions: [0], pollingStrategy: 'first' }));
+  await consumer.init();
+  for (const read of [(options) => consumer.next(options), (options) => consumer.nextBatch(options)]) {
+    await givenUpOnArrival(consumer, read);
+    assert.equal((await consumer.nextBatch()).at(0).offset, 0n);
+    consumer.seek(0, 'first');
+    await givenUpOnArrival(consumer, read);
+    consumer.seek(0, { offset: 3 });
+    assert.equal((await consumer.next()).message.offset, 3n);
+    consumer.seek(0, 'first');
+  }
   await consumer.shutdown();
 });
 
@@ -206,7 +234,7 @@ test('given a server that is away when calls wait should reject nothing that nob
   await node.tell('stop');
   const sending = producer.send(['meanwhile']);
   const next = reader.next();
-  await pause(2000);
+  await pause(AWAY * 1000);
   await node.tell('start');
   await sending;
   assert.equal((await next).at(0).text(), 'meanwhile');

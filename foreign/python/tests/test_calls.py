@@ -9,12 +9,15 @@ import asyncio
 import os
 import random
 import threading
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 import iggy
 import iggy.sync
+from iggy.aio._loop import taken
 
 FIRST = iggy.PollingStrategy.first()
 LONG = iggy.PollOptions.wait(timedelta(seconds=60))
@@ -61,6 +64,56 @@ def test_given_a_reader_cancelled_while_it_reads_when_read_on_should_lose_and_re
                 while len(read) < 100:
                     read += [message.offset for message in await reader.next()]
                 assert read == list(range(100))
+
+    asyncio.run(main())
+
+
+async def given_up_on_arrival(begin: Callable[[asyncio.AbstractEventLoop], asyncio.Future[Any]]) -> None:
+    """Gives a read up when it has ended and its caller has not run on yet."""
+
+    async def read() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        reading = begin(asyncio.get_running_loop())
+        reading.add_done_callback(lambda _: task.cancel())
+        await taken(reading)
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.ensure_future(read())
+
+
+def test_given_a_read_given_up_on_arrival_when_sought_should_not_come_again(address: str) -> None:
+    async def main() -> None:
+        third = iggy.PollingStrategy.offset(3)
+        async with iggy.Client(address) as client:
+            await client.send_messages("orders", "created", TO_FIRST, ["0", "1", "2", "3"])
+            async with await client.reader("orders", "created", "r", partitions=[0], start=FIRST) as reader:
+                await given_up_on_arrival(reader._native.next)
+                reader.seek(0, third)
+                assert [message.offset for message in await reader.next()] == [3]
+            async with client.consumer("c", "orders", "created", partitions=[0], start=FIRST) as consumer:
+                for begin in (consumer._native.next, consumer._native.next_batch):
+                    await given_up_on_arrival(begin)
+                    again = await consumer.next_batch()
+                    assert again is not None and again[0].offset == 0
+                    consumer.seek(0, FIRST)
+                    await given_up_on_arrival(begin)
+                    consumer.seek(0, third)
+                    received = await consumer.next()
+                    assert isinstance(received, iggy.ReceivedMessage) and received.message.offset == 3
+                    consumer.seek(0, FIRST)
+
+    asyncio.run(main())
+
+
+def test_given_an_event_whose_wait_was_given_up_on_arrival_when_waited_again_should_come_again(address: str) -> None:
+    async def main() -> None:
+        client = iggy.Client(address)
+        events = client.events()
+        await client.connect()
+        await given_up_on_arrival(events._native.next)
+        assert [(await anext(events)).name for _ in range(2)] == ["signed_in", "connected"]
+        await client.shutdown()
 
     asyncio.run(main())
 

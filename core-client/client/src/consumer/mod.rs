@@ -51,6 +51,44 @@ impl ReceivedMessage {
     pub fn checkpoint(&self) -> Checkpoint {
         self.checkpoint
     }
+
+    /// The messages of a batch one by one, each with its position.
+    pub fn each_of(batch: PolledMessages) -> impl Iterator<Item = Self> {
+        let PolledMessages {
+            partition_id,
+            current_offset,
+            messages,
+            context,
+            ordering,
+            ..
+        } = batch;
+        messages.into_iter().map(move |message| {
+            let offset = message.header.offset;
+            let checkpoint = Checkpoint {
+                partition_id,
+                offset,
+                context,
+                ordering,
+            };
+            Self::new(message, current_offset, checkpoint)
+        })
+    }
+}
+
+/// A batch of this message alone.
+impl From<ReceivedMessage> for PolledMessages {
+    fn from(received: ReceivedMessage) -> Self {
+        let checkpoint = received.checkpoint;
+        Self {
+            partition_id: received.partition_id,
+            current_offset: received.current_offset,
+            count: 1,
+            messages: vec![received.message],
+            context: checkpoint.context,
+            start: ReadStart::Strategy(iggy_protocol::PollingStrategy::Offset(checkpoint.offset)),
+            ordering: checkpoint.ordering,
+        }
+    }
 }
 
 /// What a consumer needs to begin.

@@ -58,6 +58,12 @@ impl IggyConsumerState {
         self.shared.seek(partition_id, start.into())
     }
 
+    /// Whether a position belongs to the ordering in which its partition is handed out now: neither a seek nor a new
+    /// assignment came since. True of one that was made from its parts, for a partition that is read.
+    pub fn is_current(&self, checkpoint: &Checkpoint) -> bool {
+        self.shared.is_current(checkpoint)
+    }
+
     /// The partitions that are read now, ascending.
     pub fn partitions(&self) -> impl Iterator<Item = u32> + use<> {
         self.shared.partitions().into_iter()

@@ -351,6 +351,13 @@ impl Shared {
         Ok(())
     }
 
+    /// Whether a position belongs to the present ordering of its partition.
+    pub fn is_current(&self, checkpoint: &Checkpoint) -> bool {
+        let ordering = self.state().ordering(checkpoint.partition_id);
+        let unordered = checkpoint.ordering.reader == 0 && ordering.generation != 0;
+        unordered || checkpoint.ordering == ordering
+    }
+
     /// The application gives a message back.
     pub fn give_back(&self, message: ReceivedMessage) {
         self.state().give_back(&self.settings, message);

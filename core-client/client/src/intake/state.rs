@@ -339,7 +339,7 @@ impl State {
     /// Takes the next batch, or the reason why there is none.
     pub fn take_batch(&mut self, settings: &Settings) -> Option<Result<PolledMessages, ReadError>> {
         let polled = match self.put_back.take() {
-            Some(message) => single(message),
+            Some(message) => message.into(),
             None => match self.current.take() {
                 Some(current) => current.into_batch(),
                 None => match self.next_ready()? {
@@ -484,18 +484,5 @@ impl Current {
             start: self.start,
             ordering: self.ordering,
         }
-    }
-}
-
-fn single(received: ReceivedMessage) -> PolledMessages {
-    let checkpoint = received.checkpoint();
-    PolledMessages {
-        partition_id: received.partition_id,
-        current_offset: received.current_offset,
-        count: 1,
-        messages: vec![received.message],
-        context: checkpoint.context,
-        start: ReadStart::Strategy(iggy_protocol::PollingStrategy::Offset(checkpoint.offset)),
-        ordering: checkpoint.ordering,
     }
 }

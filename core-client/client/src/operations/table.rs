@@ -234,8 +234,8 @@ objects! {
         stream topic shutdown consume_messages
     }
     IggyConsumerState {
-        commit subscribe_events mark store_offset delete_offset seek partitions stopped get_last_consumed_offset
-        get_last_stored_offset partition_id
+        commit subscribe_events mark store_offset delete_offset seek is_current partitions stopped
+        get_last_consumed_offset get_last_stored_offset partition_id
     }
     ReaderBuilder {
         partitions start options prefetch_bytes prefetch_messages build

@@ -11,9 +11,9 @@ const { Client } = require('../..');
 
 const PROGRAMS = process.env.IGGY_PROGRAMS ?? resolve(__dirname, '..', '..', '..', '..', 'target', 'debug');
 
-/** Starts a node; `tell` says what to do and answers what it said. */
-async function startNode() {
-  const child = spawn(join(PROGRAMS, 'iggy-test-node'), { stdio: ['pipe', 'pipe', 'inherit'] });
+/** Starts a node with settings as `tcp.tls.enabled=true`; `tell` says what to do and answers what it said. */
+async function startNode(...settings) {
+  const child = spawn(join(PROGRAMS, 'iggy-test-node'), settings, { stdio: ['pipe', 'pipe', 'inherit'] });
   const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const tell = async (word) => {
     child.stdin.write(`${word}\n`);
@@ -21,13 +21,13 @@ async function startNode() {
     if (!answer || answer.startsWith('failed')) throw new Error(`${word}: ${answer}`);
     return answer;
   };
-  const address = (await tell('start')).replace('ready ', '');
+  const [, address, directory] = (await tell('start')).split(' ');
   const end = async () => {
     const ended = once(child, 'exit');
     child.stdin.end();
     await ended;
   };
-  return { address: `iggy://iggy:iggy@${address}`, tell, end };
+  return { address: `iggy://iggy:iggy@${address}`, directory, tell, end };
 }
 
 /** A node that holds the stream "orders" with the topic "created" of two partitions, and nothing else. */

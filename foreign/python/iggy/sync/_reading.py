@@ -15,7 +15,7 @@ from iggy.types import Event
 
 
 class Events:
-    """A subscription to what happens. One that falls 64 events behind loses the oldest."""
+    """A subscription to what happens. One that falls 64 events behind loses the oldest. Giving a wait up loses nothing."""
 
     def __init__(self, native: _native.Events) -> None:
         self._native = native
@@ -24,7 +24,7 @@ class Events:
         return self
 
     def __next__(self) -> Event:
-        found: str | None = self._native.next(event_loop())
+        found: str | None = taken(self._native.next(event_loop()))
         if found is None:
             raise StopIteration
         return Event._of(json.loads(found))
