@@ -1,5 +1,7 @@
 //! Calls dropped at each of their points: nothing is lost, nothing comes twice.
 
+use std::pin::pin;
+
 use iggy_protocol::{Command, Consumer, IggyDuration, Partitioning, PollingStrategy};
 use iggy_testkit::insist;
 
