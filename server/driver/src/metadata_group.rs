@@ -498,13 +498,18 @@ impl MetadataGroup {
         if incoming.from != from || incoming.state.is_some() {
             return;
         }
-        let behind = manifest.at.op <= applied && !incoming.from_scratch;
-        if behind || Metadata::restore(&manifest.state).is_err() {
+        let at = manifest.at;
+        let held = at.op <= applied || self.pending.iter().any(|pending| pending.header.end() == at);
+        if held && !incoming.from_scratch {
+            self.incoming = None;
+            return self.step(now, Input::StateHeld { at }, storage);
+        }
+        if Metadata::restore(&manifest.state).is_err() {
             self.incoming = None;
             return self.step(now, Input::StateFailed, storage);
         }
         incoming.state = Some(manifest.state.clone());
-        self.log.install(manifest.at, manifest.state.to_vec(), storage);
+        self.log.install(at, manifest.state.to_vec(), storage);
     }
 
     fn state_installed(&mut self, now: Now, at: LogEnd, storage: &mut dyn Storage) {
@@ -512,6 +517,9 @@ impl MetadataGroup {
         if let Some(Ok(state)) = state.map(|state| Metadata::restore(&state)) {
             self.state = state;
             self.applied = at;
+            // What was in flight is in the state, or never was committed.
+            let tickets = self.pending.drain(..).filter_map(|pending| pending.ticket);
+            self.dropped.extend(tickets);
             self.notices.push(MetadataNotice::Replaced);
         }
         self.step(now, Input::StateInstalled { at }, storage);

@@ -218,7 +218,13 @@ fn recover_whole(
             });
         }
     }
-    let (found, mut open) = find_segments(image, directory, end, last_end)?;
+    let (mut found, mut open) = find_segments(image, directory, end, last_end)?;
+    // A state from elsewhere may begin after what was here before it.
+    let needed = found.partition_point(|segment| segment.base_offset <= dropped_for_good);
+    for segment in found.drain(..needed.saturating_sub(1)) {
+        open.push(Step::Remove(index_path(directory, segment.base_offset)));
+        open.push(Step::Remove(log_path(directory, segment.base_offset)));
+    }
     check_complete(directory, &found, dropped_for_good)?;
     let mut segments = Segments::new(directory, found, settings);
     let mut uncommitted = Vec::new();

@@ -135,7 +135,11 @@ impl Segments {
     ) -> Placement {
         let length = (header_bytes.len() + frames.len()) as u64;
         let offset = header.base_offset.get();
-        let fits = |last: &Segment| last.index.size == 0 || last.index.size + length <= self.segment_size;
+        // What a state from elsewhere leaves out starts a segment as well.
+        let fits = |last: &Segment| {
+            let follows = last.index.end_offset == offset;
+            follows && (last.index.size == 0 || last.index.size + length <= self.segment_size)
+        };
         let mut steps = Vec::new();
         let mut sealed = None;
         let file = match (self.active, self.all.last()) {

@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 struct Chain {
     /// The committed prepare at each position.
     ends: BTreeMap<u64, LogEnd>,
+    /// The history they belong to.
+    history: u64,
 }
 
 /// What is known of all groups.
@@ -62,9 +64,13 @@ impl Checker {
         if replica.commit() > replica.op() {
             return Err(format!("S4: {}: commit beyond the head", named()));
         }
+        let chain = self.chains.entry(group).or_default();
+        if replica.state().history < chain.history {
+            // It has yet to learn that its history has ended.
+            return Ok(());
+        }
         self.seen.insert(place, (node.life, applied.op));
         let from = if life == node.life { last + 1 } else { applied.op };
-        let chain = self.chains.entry(group).or_default();
         for op in from.min(applied.op)..=applied.op {
             let end = match replica.prepare(op) {
                 Some(prepare) => {
@@ -98,14 +104,23 @@ impl Checker {
         Ok(())
     }
 
-    /// A group goes on under a new history from `head` on: what was committed after it may be gone.
-    pub fn history_lost(&mut self, group: GroupId, head: u64) {
-        if let Some(chain) = self.chains.get_mut(&group) {
-            chain.ends.split_off(&(head + 1));
+    /// A group goes on under a new history with the log of this replica: what was committed after it may be gone, and
+    /// what was only written may stand in its place.
+    pub fn history_lost(&mut self, replica: &Replica) {
+        let group = replica.group();
+        let chain = self.chains.entry(group).or_default();
+        chain.history = chain.history.max(replica.state().history);
+        let mut kept = replica.view_start();
+        while let Some(own) = replica.prepare(kept) {
+            match chain.ends.get(&kept) {
+                Some(end) if *end == own.end() => break,
+                _ => kept -= 1,
+            }
         }
+        chain.ends.split_off(&(kept + 1));
         for ((_, seen), (_, last)) in &mut self.seen {
             if *seen == group {
-                *last = (*last).min(head);
+                *last = (*last).min(kept);
             }
         }
     }

@@ -36,10 +36,10 @@ impl World {
                     );
                     let told = self.desk.told.entry(key).or_default();
                     // A replica that was just restarted knows that there was a loss, and not where the log went on.
-                    if losses > *told && group.is_normal() {
+                    if losses > *told && group.is_open() && group.is_normal() {
                         *told = losses;
                         self.desk.histories += 1;
-                        self.checker.history_lost(group.replica().group(), head);
+                        self.checker.history_lost(group.replica());
                     }
                 }
                 let known = self.desk.losses.entry(key).or_default();
@@ -140,8 +140,7 @@ impl World {
                     let node = &self.nodes[usize::from(index)];
                     let group = node.process.as_ref().and_then(|process| process.shard.metadata());
                     if let Some(group) = group {
-                        let replica = group.replica();
-                        self.checker.history_lost(replica.group(), replica.view_start());
+                        self.checker.history_lost(group.replica());
                     }
                     return Ok(());
                 }

@@ -47,6 +47,10 @@ impl Replica {
             self.truncate(self.commit, effects);
         }
         let source = adoption.source;
+        if self.committed > adoption.log.head() && !diverged {
+            // The view has gone further than its log when this was sent, and this replica has more of it.
+            return self.recover_view(now, effects);
+        }
         self.adoption = Some(adoption);
         if diverged {
             // The group has given up what this replica took for committed.
@@ -84,7 +88,11 @@ impl Replica {
             adoption.finishing = true;
             self.state.log_view = self.state.view;
             self.state.ending = Ending::Blank;
-            self.state.history = self.state.history.max(adoption.log.history);
+            if adoption.log.history > self.state.history {
+                // What the history that ends here had committed after this log is lost: nobody has it to give.
+                self.commit_max = self.committed;
+                self.state.history = adoption.log.history;
+            }
             self.persist(effects);
         }
         let written = self.persisted == self.state || planted::has(Bug::SkipViewPersist);

@@ -148,6 +148,16 @@ pub enum Input {
         /// Position it was applied up to.
         at: LogEnd,
     },
+    /// The state being fetched has another write where the log here has `op`.
+    StateDiffers {
+        /// Oldest position of the own log that is not in the state.
+        op: u64,
+    },
+    /// The state to be fetched is one that the log here reaches: nothing has to be fetched.
+    StateHeld {
+        /// Position of that state.
+        at: LogEnd,
+    },
     /// The state could not be had; another member may have it.
     StateFailed,
 }

@@ -359,6 +359,8 @@ impl Replica {
                 self.judge(now, effects);
             }
             Input::StateInstalled { at } => self.state_installed(now, at, effects),
+            Input::StateDiffers { op } => self.state_differs(op, effects),
+            Input::StateHeld { at } => self.state_held(now, at, effects),
             Input::StateFailed => self.state_failed(now),
         }
     }

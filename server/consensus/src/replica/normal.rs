@@ -298,7 +298,8 @@ impl Replica {
 
     /// Hands out what is committed and held here.
     pub(super) fn apply_commit(&mut self, effects: &mut Effects) {
-        if self.fenced.is_some() {
+        // A state on its way stands on what is applied now.
+        if self.fenced.is_some() || self.is_fetching() {
             return;
         }
         let commit = self.committed.min(self.log.held());
@@ -367,8 +368,11 @@ impl Replica {
             return;
         }
         peer.progress = now.monotonic;
-        if peer.active {
-            peer.next = peer.acked + 1;
+        let next = peer.acked + 1;
+        // What is no longer in memory may have arrived, and its acknowledgement may be lost: the backup says what it has
+        // when it hears of the view again, and asks for what it lacks.
+        if peer.active && (next > head || self.log.get(next).is_some()) {
+            peer.next = next;
             self.pump(now, to, effects);
         } else {
             self.send_start_view(to, 0, effects);

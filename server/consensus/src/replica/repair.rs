@@ -2,6 +2,7 @@
 
 use super::{Effect, Effects, Now, Replica, Status};
 use crate::message::Kind;
+use crate::planted::{self, Bug};
 use crate::prepare::Prepare;
 use crate::{Ending, LogEnd};
 use std::collections::BTreeMap;
@@ -188,8 +189,9 @@ impl Replica {
         }
     }
 
-    /// Gives up the own log for the state of another member. When that takes away what may have been acknowledged, it is
-    /// written down first: from then on this replica vouches for nothing it does not have.
+    /// Asks for the state of another member. The own log stays until that state has taken its place: the other member may
+    /// be lost before, and with it whatever only the two of them hold. Where the group has given the own log up, it is
+    /// written down first that this replica vouches for nothing any more.
     pub(super) fn start_transfer(&mut self, now: Now, from: u8, from_scratch: bool, effects: &mut Effects) {
         self.counters.state_transfers += 1;
         self.transfer = Some(Transfer {
@@ -197,7 +199,7 @@ impl Replica {
             from_scratch,
             fetching: false,
         });
-        if self.op() > self.commit || from_scratch {
+        if from_scratch {
             self.state.ending = self.state.ending.max(Ending::Damaged);
         }
         if self.status == Status::Normal {
@@ -216,8 +218,10 @@ impl Replica {
         }
         transfer.fetching = true;
         let Transfer { from, from_scratch, .. } = *transfer;
-        self.committed = self.commit;
-        self.truncate(self.commit, effects);
+        if from_scratch || planted::has(Bug::CutBeforeTransfer) {
+            self.committed = self.commit;
+            self.truncate(self.commit, effects);
+        }
         self.timers.repair = now.monotonic + self.config.timing.repair_retry;
         effects.push(Effect::FetchState { from, from_scratch });
     }
@@ -252,6 +256,39 @@ impl Replica {
         }
     }
 
+    /// The state on its way has another write where the own log has `op`: that one and what follows never were committed.
+    pub(super) fn state_differs(&mut self, op: u64, effects: &mut Effects) {
+        if self.is_fetching() && op > 0 {
+            self.truncate(op - 1, effects);
+        }
+    }
+
+    /// What the other member has applied is held here, and now known to be committed. What is still missing is asked for
+    /// as if there had been no transfer: somebody else has it.
+    pub(super) fn state_held(&mut self, now: Now, at: LogEnd, effects: &mut Effects) {
+        if at.op > self.commit && self.log.checksum(at.op) != Some(at.checksum) {
+            return self.state_failed(now);
+        }
+        self.transfer = None;
+        self.committed = self.committed.max(at.op);
+        self.commit_max = self.commit_max.max(at.op);
+        self.timers.repair = now.monotonic;
+        self.apply_commit(effects);
+        self.go_on_after_transfer(now, effects);
+    }
+
+    fn go_on_after_transfer(&mut self, now: Now, effects: &mut Effects) {
+        if self.adoption.is_some() {
+            return self.continue_adoption(now, effects);
+        }
+        match self.status {
+            Status::Recovering => self.probe(now, effects),
+            // What was said of the log is no longer all there is to say.
+            Status::ViewChange => self.send_vote(now, effects),
+            Status::Normal | Status::Adopting => {}
+        }
+    }
+
     pub(super) fn state_installed(&mut self, now: Now, at: LogEnd, effects: &mut Effects) {
         let Some(transfer) = self.transfer else { return };
         if at.op < self.commit && !transfer.from_scratch {
@@ -267,14 +304,11 @@ impl Replica {
         self.stash.forget(at.op);
         self.timers.repair = now.monotonic;
         match &mut self.adoption {
-            Some(adoption) if at.op <= adoption.log.head() => {
-                adoption.verified = at.op;
-                self.continue_adoption(now, effects);
-            }
             // The view has gone further than its log when this replica heard of it.
-            Some(_) => self.recover_view(now, effects),
-            None if self.status == Status::Recovering => self.probe(now, effects),
+            Some(adoption) if at.op > adoption.log.head() => return self.recover_view(now, effects),
+            Some(adoption) => adoption.verified = at.op,
             None => {}
         }
+        self.go_on_after_transfer(now, effects);
     }
 }

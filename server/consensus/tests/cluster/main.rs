@@ -5,5 +5,6 @@ mod faults;
 mod harness;
 mod normal;
 mod repair;
+mod transfers;
 mod views;
 mod votes;

@@ -2,7 +2,7 @@
 
 use crate::harness::{Cluster, message};
 use iggy_consensus::message::Kind;
-use iggy_consensus::{Ending, Input, ReplicaConfig, Status};
+use iggy_consensus::{Input, ReplicaConfig, Status};
 
 fn small() -> ReplicaConfig {
     ReplicaConfig {
@@ -138,28 +138,4 @@ fn given_a_repaired_prepare_of_an_older_view_when_nothing_vouches_for_it_should_
     };
     cluster.step(backup, Input::Message(message(0, 0, stray)));
     assert_eq!(cluster.replica(backup).op(), 0);
-}
-
-#[test]
-fn given_a_transfer_that_takes_acknowledged_prepares_away_when_begun_should_write_that_down_first() {
-    let mut cluster = Cluster::with(3, small());
-    cluster.write(b"a");
-    cluster.write(b"b");
-    // It holds op 2 and does not know that it is committed; then the others go on in another view.
-    cluster.isolate(2);
-    cluster.step(0, Input::HandOver { to: 1 });
-    cluster.pass(300);
-    for _ in 0..4 {
-        cluster.write(b"body");
-    }
-    assert_eq!((cluster.replica(2).op(), cluster.commits[2]), (2, 1));
-    cluster.cut.clear();
-    cluster.holding = vec![2];
-    cluster.pass(400);
-    assert_eq!(cluster.fetches, []);
-    cluster.release(2);
-    cluster.pass(100);
-    assert_eq!(cluster.fetches[0].0, 2);
-    assert_eq!(cluster.disks[2].state.ending, Ending::Damaged);
-    assert_eq!(cluster.log(2).len(), 1);
 }

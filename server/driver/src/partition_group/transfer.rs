@@ -1,10 +1,13 @@
 //! The state of another member in place of the own: when what is missing is no longer in the memory of anybody.
 //!
-//! The applied state comes whole; the batches it stands on come from the first one that is not here. What was committed
-//! here is the same there, byte for byte, so it is kept. Until the new checkpoint counts, the superblock says that this
-//! replica does not know what it may have acknowledged.
+//! The applied state comes whole; the batches it stands on come from the first one that is not applied here. What was
+//! committed here is the same there, byte for byte, so it is kept. What is in flight here is compared: where it is the
+//! same it is kept as well, and where it is known to differ the log is cut. Everything else goes behind the own log, which
+//! counts until the new checkpoint does: whoever gives the state may be lost before, and a restart then finds here what it
+//! found before.
 
 use super::PartitionGroup;
+use super::writes::Pending;
 use bytes::Bytes;
 use iggy_consensus::message::{Kind, Message, StateManifest};
 use iggy_consensus::{Input, LogEnd, Now};
@@ -224,24 +227,49 @@ impl PartitionGroup {
     fn take_state(&mut self, now: Now, from: u8, manifest: StateManifest, storage: &mut dyn Storage) {
         let next = self.state.next_offset;
         let applied = self.applied.op;
+        let history = self.log.history();
         let Some(incoming) = self.incoming.as_mut().filter(|incoming| incoming.from == from) else {
             return;
         };
         if incoming.manifest.is_some() {
             return;
         }
-        let behind = manifest.at.op <= applied && !incoming.from_scratch;
-        if behind || PartitionState::restore(&manifest.state).is_err() {
+        if PartitionState::restore(&manifest.state).is_err() {
             self.incoming = None;
             return self.step(now, Input::StateFailed, storage);
         }
-        // What was dropped there, or is of another history here, is not kept.
+        let at = manifest.at;
+        let same_history = !incoming.from_scratch && manifest.history <= history;
+        let behind = at.op <= applied && !incoming.from_scratch;
+        let held = self.pending.iter().any(|pending| pending.header.end() == at);
+        if behind || (held && same_history) {
+            self.incoming = None;
+            let input = if same_history {
+                Input::StateHeld { at }
+            } else {
+                Input::StateFailed
+            };
+            return self.step(now, input, storage);
+        }
+        // What is of another history here is not kept.
         let nothing_kept = self.kept == Some(Kept(None));
-        let fresh =
-            incoming.from_scratch || nothing_kept || next < manifest.first_offset || next > manifest.next_offset;
-        incoming.next_offset = if fresh { manifest.first_offset } else { next };
+        let fresh = !same_history || nothing_kept || next > manifest.next_offset;
+        let end = manifest.next_offset;
+        // What was dropped there is not needed here.
+        incoming.next_offset = if fresh {
+            manifest.first_offset
+        } else {
+            next.max(manifest.first_offset)
+        };
         incoming.reminders = 0;
         incoming.manifest = Some(manifest);
+        let beyond = |pending: &&Pending| pending.header.op.get() >= at.op || pending.end_offset() > end;
+        let beyond = self.pending.iter().find(beyond).map(|pending| pending.header.op.get());
+        if let Some(op) = beyond
+            && !self.cut_own_log(now, op, storage)
+        {
+            return;
+        }
         if fresh {
             self.tail.clear();
             self.kept = Some(Kept(None));
@@ -263,28 +291,65 @@ impl PartitionGroup {
             self.incoming = None;
             return self.step(now, Input::StateFailed, storage);
         }
+        let mut next = incoming.next_offset;
         let mut position = 0;
         while let Ok((batch, rest)) = BatchView::split_first(&bytes[position..]) {
             let length = bytes.len() - position - rest.len();
-            let header = *batch.header();
-            let wanted = incoming.next_offset < end && header.base_offset.get() == incoming.next_offset;
+            let wanted = next < end && batch.header().base_offset.get() == next;
             if wanted && batch.verify().is_ok() {
                 let raw = bytes.slice(position..position + length);
-                let (head, frames) = (raw.slice(..HEADER_SIZE), raw.slice(HEADER_SIZE..));
-                let placement = self.segments.place(&header, head, frames, &mut self.log.numbers);
-                let mut files = vec![placement.file];
-                if let Some(sealed) = placement.sealed {
-                    files.push(sealed.file);
-                    self.log.retire(sealed.file);
+                if !self.take_batch(now, &batch, &raw, storage) {
+                    return;
                 }
-                incoming.next_offset = batch.last_offset() + 1;
-                incoming.asked = false;
-                incoming.reminders = 0;
-                self.log.write(placement.steps, files, storage);
+                next = batch.last_offset() + 1;
+                if let Some(incoming) = &mut self.incoming {
+                    incoming.next_offset = next;
+                    incoming.asked = false;
+                    incoming.reminders = 0;
+                }
             }
             position += length;
         }
         self.go_on(storage);
+    }
+
+    /// Takes the next batch of the state; `raw` are its bytes. False when the transfer is over.
+    fn take_batch(&mut self, now: Now, batch: &BatchView<'_>, raw: &Bytes, storage: &mut dyn Storage) -> bool {
+        let header = *batch.header();
+        let offset = header.base_offset.get();
+        let own = self.pending.iter().find(|pending| pending.end_offset() > offset);
+        if let Some(own) = own {
+            // The header has the checksum of what follows it.
+            if own.batch_bytes().is_some_and(|bytes| raw.starts_with(bytes)) {
+                return true;
+            }
+            let op = own.header.op.get();
+            if !self.cut_own_log(now, op, storage) {
+                return false;
+            }
+        }
+        let (head, frames) = (raw.slice(..HEADER_SIZE), raw.slice(HEADER_SIZE..));
+        let placement = self.segments.place(&header, head, frames, &mut self.log.numbers);
+        let mut files = vec![placement.file];
+        if let Some(sealed) = placement.sealed {
+            files.push(sealed.file);
+            self.log.retire(sealed.file);
+        }
+        self.log.write(placement.steps, files, storage);
+        true
+    }
+
+    /// Cuts the own log from `op` on, where it is known to differ from the state. False when it cannot be: what is
+    /// committed here and there is not the same, and another member is asked.
+    fn cut_own_log(&mut self, now: Now, op: u64, storage: &mut dyn Storage) -> bool {
+        self.step(now, Input::StateDiffers { op }, storage);
+        self.kept = Some(Kept(self.segments.mark()));
+        let is_cut = self.pending.back().is_none_or(|pending| pending.header.op.get() < op);
+        if !is_cut {
+            self.incoming = None;
+            self.step(now, Input::StateFailed, storage);
+        }
+        is_cut
     }
 
     pub(super) fn batches_written(&mut self, storage: &mut dyn Storage) {
@@ -322,6 +387,9 @@ impl PartitionGroup {
         if let Some(Ok((state, _))) = restored {
             self.state = state;
             self.kept = None;
+            // What was in flight is in the state, or never was committed.
+            let waiters = self.pending.drain(..).map(|pending| pending.waiter);
+            self.truncated_waiters.extend(waiters);
             self.applied = at;
             self.applied_end = self.segments.end().map(|(segment, size)| LogPosition { segment, size });
             self.tail.clear();

@@ -45,6 +45,21 @@ impl Pending {
             waiter: Waiter::Nobody,
         }
     }
+
+    /// The header of its batch, which stands for all of it; `None` when it has none.
+    pub fn batch_bytes(&self) -> Option<&Bytes> {
+        match &self.body {
+            Body::Batch { header, .. } => Some(header),
+            Body::Inline(_) => None,
+        }
+    }
+
+    /// The offset after its batch; 0 when it has none.
+    pub fn end_offset(&self) -> u64 {
+        batch_header(&self.body).map_or(0, |batch| {
+            batch.base_offset.get() + u64::from(batch.message_count.get())
+        })
+    }
 }
 
 #[derive(Debug)]
