@@ -30,13 +30,11 @@ pub enum Bug {
     IgnoreLogView,
     /// A view starts without waiting for the bodies it misses.
     StartWithoutBodies,
-    /// A replica cuts its log before the state of another member has taken its place.
-    CutBeforeTransfer,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 13] = [
         Self::AckBeforeWrite,
         Self::NackWhenFaulty,
         Self::SkipViewPersist,
@@ -50,7 +48,6 @@ impl Bug {
         Self::AckWhileAdopting,
         Self::IgnoreLogView,
         Self::StartWithoutBodies,
-        Self::CutBeforeTransfer,
     ];
 }
 

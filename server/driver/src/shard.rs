@@ -324,6 +324,9 @@ impl<S: Storage> Shard<S> {
         );
         match opened {
             Ok((group, loss)) => {
+                if let Some(losses) = group.unknown_losses() {
+                    self.outputs.push(Output::HistoryLost { key, losses });
+                }
                 self.partitions.insert(slot, group);
                 self.slots.insert(key, slot);
                 self.start(slot);

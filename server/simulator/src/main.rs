@@ -68,11 +68,11 @@ struct Sum {
     state_transfers: u64,
     histories: u64,
     beyond_help: u64,
-    failures: Vec<Report>,
+    failures: u64,
 }
 
 impl Sum {
-    fn add(&mut self, report: Report) {
+    fn add(&mut self, report: &Report) {
         self.runs += 1;
         self.faults.add(&report.faults);
         self.events += report.events;
@@ -82,9 +82,7 @@ impl Sum {
         self.state_transfers += report.state_transfers;
         self.histories += report.histories;
         self.beyond_help += u64::from(report.is_beyond_help);
-        if report.failure.is_some() {
-            self.failures.push(report);
-        }
+        self.failures += u64::from(report.failure.is_some());
     }
 }
 
@@ -127,17 +125,28 @@ fn run_all(arguments: &Arguments, bug: Option<Bug>) -> Sum {
                     }
                     let mode = arguments.mode.map_or_else(|| Mode::of(seed), Mode::from);
                     let report = run(seed, mode, bug, arguments.trace);
-                    if report.failure.is_some() && !arguments.keep_going {
-                        stop.store(true, Ordering::Relaxed);
+                    if let Some(failure) = &report.failure {
+                        say(failure, &report, arguments);
+                        stop.fetch_or(!arguments.keep_going, Ordering::Relaxed);
                     }
                     sum.lock()
                         .unwrap_or_else(std::sync::PoisonError::into_inner)
-                        .add(report);
+                        .add(&report);
                 }
             });
         }
     });
     sum.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Prints a failure as soon as it is there, with the line that reproduces it.
+fn say(failure: &str, report: &Report, arguments: &Arguments) {
+    let plants = arguments.bug.map_or(String::new(), |number| format!(" --bug {number}"));
+    println!(
+        "FAILED: {failure}\n  cargo run -p iggy-simulator -- --seed {} --mode {}{plants}",
+        report.seed,
+        report.mode.name()
+    );
 }
 
 fn report(arguments: &Arguments, bug: Option<Bug>, sum: &Sum, seconds: f64) -> ExitCode {
@@ -170,16 +179,7 @@ fn report(arguments: &Arguments, bug: Option<Bug>, sum: &Sum, seconds: f64) -> E
     if !is_complete {
         println!("FAILED: {} runs without a single {}", sum.runs, never.join(", "));
     }
-    let plants = arguments.bug.map_or(String::new(), |number| format!(" --bug {number}"));
-    for failure in &sum.failures {
-        println!(
-            "FAILED: {}\n  cargo run -p iggy-simulator -- --seed {} --mode {}{plants}",
-            failure.failure.as_deref().unwrap_or_default(),
-            failure.seed,
-            failure.mode.name()
-        );
-    }
-    match (bug, sum.failures.is_empty()) {
+    match (bug, sum.failures == 0) {
         (None, true) if is_complete => ExitCode::SUCCESS,
         (Some(_), false) => ExitCode::SUCCESS,
         (None, _) => ExitCode::FAILURE,

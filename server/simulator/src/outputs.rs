@@ -36,7 +36,7 @@ impl World {
                     );
                     let told = self.desk.told.entry(key).or_default();
                     // A replica that was just restarted knows that there was a loss, and not where the log went on.
-                    if losses > *told && group.is_open() && group.is_normal() {
+                    if losses > *told && group.is_normal() {
                         *told = losses;
                         self.desk.histories += 1;
                         self.checker.history_lost(group.replica());
@@ -81,6 +81,12 @@ impl World {
             Output::Event(PartitionEvent::Lost(key, loss)) => {
                 self.trace
                     .event(self.now, Some(index), "lost", format_args!("{key:?} {loss:?}"));
+                // A crash before the loss is on disk may find a larger one at the next start, under the same history.
+                if self.plan.members == 1
+                    && let Some(group) = self.nodes[usize::from(index)].partition(&key)
+                {
+                    self.checker.history_lost(group.replica());
+                }
                 Ok(())
             }
             Output::Send { .. } | Output::SegmentsEnd { .. } | Output::Stopped => Ok(()),

@@ -2,7 +2,6 @@
 
 use super::{Effect, Effects, Now, Replica, Status};
 use crate::message::Kind;
-use crate::planted::{self, Bug};
 use crate::prepare::Prepare;
 use crate::{Ending, LogEnd};
 use std::collections::BTreeMap;
@@ -218,7 +217,7 @@ impl Replica {
         }
         transfer.fetching = true;
         let Transfer { from, from_scratch, .. } = *transfer;
-        if from_scratch || planted::has(Bug::CutBeforeTransfer) {
+        if from_scratch {
             self.committed = self.commit;
             self.truncate(self.commit, effects);
         }

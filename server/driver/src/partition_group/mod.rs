@@ -446,10 +446,6 @@ impl PartitionGroup {
             }
             LogEvent::Opened => {
                 self.opened = true;
-                // Not before: a crash until here would find the loss again, and perhaps a larger one.
-                if let Some(losses) = self.unknown_losses() {
-                    self.notices.push(Notice::HistoryLost(losses));
-                }
                 self.start(now, storage);
                 if !self.dropped.1.is_empty() {
                     self.log.want_checkpoint(storage);
