@@ -186,7 +186,15 @@ impl World {
         match self.mishaps.random.random_range(0..8) {
             0 => {
                 self.faults.count(Fault::Partition);
-                isolate(weather, first, true);
+                let sides = self.mishaps.random.random_range(0..1_u32 << members);
+                if members > 3 && self.mishaps.random.random() {
+                    // Two halves of any size, with the leaders on either.
+                    let side = |node: u8| sides >> node & 1;
+                    let ways = (0..members).flat_map(|from| (0..members).map(move |to| (from, to)));
+                    weather.cut.extend(ways.filter(|(from, to)| side(*from) != side(*to)));
+                } else {
+                    isolate(weather, first, true);
+                }
             }
             1 => {
                 self.faults.count(Fault::OneWayPartition);

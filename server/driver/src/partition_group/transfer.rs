@@ -227,7 +227,6 @@ impl PartitionGroup {
     fn take_state(&mut self, now: Now, from: u8, manifest: StateManifest, storage: &mut dyn Storage) {
         let next = self.state.next_offset;
         let applied = self.applied.op;
-        let history = self.log.history();
         let Some(incoming) = self.incoming.as_mut().filter(|incoming| incoming.from == from) else {
             return;
         };
@@ -239,21 +238,14 @@ impl PartitionGroup {
             return self.step(now, Input::StateFailed, storage);
         }
         let at = manifest.at;
-        let same_history = !incoming.from_scratch && manifest.history <= history;
-        let behind = at.op <= applied && !incoming.from_scratch;
-        let held = self.pending.iter().any(|pending| pending.header.end() == at);
-        if behind || (held && same_history) {
+        let held = at.op <= applied || self.pending.iter().any(|pending| pending.header.end() == at);
+        if held && !incoming.from_scratch {
             self.incoming = None;
-            let input = if same_history {
-                Input::StateHeld { at }
-            } else {
-                Input::StateFailed
-            };
-            return self.step(now, input, storage);
+            return self.step(now, Input::StateHeld { at }, storage);
         }
         // What is of another history here is not kept.
         let nothing_kept = self.kept == Some(Kept(None));
-        let fresh = !same_history || nothing_kept || next > manifest.next_offset;
+        let fresh = incoming.from_scratch || nothing_kept || next > manifest.next_offset;
         let end = manifest.next_offset;
         // What was dropped there is not needed here.
         incoming.next_offset = if fresh {
@@ -264,6 +256,7 @@ impl PartitionGroup {
         incoming.reminders = 0;
         incoming.manifest = Some(manifest);
         let beyond = |pending: &&Pending| pending.header.op.get() >= at.op || pending.end_offset() > end;
+        let beyond = |pending: &&Pending| fresh || beyond(pending);
         let beyond = self.pending.iter().find(beyond).map(|pending| pending.header.op.get());
         if let Some(op) = beyond
             && !self.cut_own_log(now, op, storage)
