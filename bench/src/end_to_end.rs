@@ -11,8 +11,11 @@ use tokio::task::JoinHandle;
 /// Bytes of a send beside its payload, as for small requests.
 const REQUEST_OVERHEAD: usize = 256 + 40 + 256;
 const FRAME_OVERHEAD: usize = 48;
-/// Pause before each message, and before each round trip of the floor.
-const PAUSE: Duration = Duration::from_millis(1);
+/// Pause before each message, and before each round trip of the floor: of two milliseconds, since the timer of the runtime
+/// ends a pause with the millisecond after it.
+const PAUSE: Duration = Duration::from_millis(2);
+/// The same pause for that timer.
+const TIMER_PAUSE: Duration = Duration::from_millis(1);
 /// Messages, and round trips of each floor, in a row.
 const TURN: u32 = 100;
 /// A message that does not arrive in this time ends the measurement.
@@ -74,7 +77,7 @@ async fn measure(
         let (back, measured) = measured.await?;
         floor = back;
         raw.extend(measured.context("measuring the round trip")?);
-        let measured = task_floor.measure(turn as usize, PAUSE).await;
+        let measured = task_floor.measure(turn as usize, TIMER_PAUSE).await;
         in_tasks.extend(measured.context("measuring the round trip of tasks")?);
         path.pass_on(turn, &mut samples).await?;
     }
@@ -128,7 +131,7 @@ impl<'a> Path<'a> {
         let partitioning = Partitioning::partition_id(0);
         for _ in 0..messages {
             // The consumer asks again as soon as it has reported; its request is given time to be parked.
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(TIMER_PAUSE).await;
             let message = [IggyMessage::new(self.payload.clone())?];
             let began = Instant::now();
             self.producer

@@ -256,6 +256,16 @@ fn given_full_bounds_when_another_wait_comes_should_be_refused_until_one_ends() 
 }
 
 #[test]
+fn given_waiting_readers_when_a_message_comes_should_answer_the_first_of_them_before_its_producer() {
+    let mut desk = Desk::new(roomy(), 1);
+    let readers: Vec<u64> = (0..20).map(|_| desk.poll(key(0), 1, poll_from(0))).collect();
+    let producer = desk.send(key(0), 1, 10);
+    assert_eq!(desk.order[..16], readers[..16]);
+    assert_eq!(desk.order[16], producer, "a crowd does not hold it up");
+    assert_eq!(desk.order[17..], readers[16..]);
+}
+
+#[test]
 fn given_a_session_that_waits_on_two_shards_should_be_bounded_on_both_together() {
     let mut config = roomy();
     config.parked_per_session_max = 3;

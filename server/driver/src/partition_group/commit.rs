@@ -15,9 +15,14 @@ use iggy_protocol::reply::message::{SendConfirmation, SendReply};
 use iggy_protocol::result_section;
 use iggy_storage::Storage;
 
+/// Waiting readers that are answered before the producers whose messages they get; the others come after, lest a producer
+/// wait for a crowd. A reader waits for the message itself, its producer only for a word about it.
+const READERS_FIRST: usize = 16;
+
 impl PartitionGroup {
     pub(super) fn committed(&mut self, now: Now, op: u64, storage: &mut dyn Storage) {
         let mut appended = false;
+        let before = self.notices.len();
         let log_start = self.state.log_start;
         while self
             .pending
@@ -28,15 +33,25 @@ impl PartitionGroup {
             appended |= matches!(pending.body, Body::Batch { .. });
             self.apply(pending);
         }
+        let answers = self.notices.split_off(before);
         if appended || self.state.log_start > log_start {
             self.remove_dropped(storage);
         }
         self.publish_counters();
         self.checkpoint_when_due(storage);
         self.resume_waiting(now, storage);
+        let woken = self.notices.len();
         if appended {
             self.wake_parked(now, storage);
         }
+        let mut readers = self.notices[woken..]
+            .iter()
+            .enumerate()
+            .filter(|(_, notice)| matches!(notice, Notice::Reply(_)));
+        let after = readers
+            .nth(READERS_FIRST - 1)
+            .map_or(self.notices.len(), |(last, _)| woken + last + 1);
+        self.notices.splice(after..after, answers);
         self.finish_when_quiet(storage);
     }
 

@@ -180,7 +180,8 @@ impl Desk {
     }
 
     /// Sends one batch of so many messages of `length` bytes, and runs the disk.
-    pub fn send(&mut self, key: PartitionKey, messages: u32, length: usize) {
+    /// Sends messages, and returns the ticket of their acknowledgement.
+    pub fn send(&mut self, key: PartitionKey, messages: u32, length: usize) -> u64 {
         let mut builder = BatchBuilder::new();
         for id in 0..messages {
             builder
@@ -192,6 +193,7 @@ impl Desk {
         let ticket = self.ask(key, 99, PartitionRequest::Send { batch });
         self.settle();
         assert_eq!(self.replies[&ticket].header.committed, 1, "the batch is acknowledged");
+        ticket
     }
 
     pub fn status(&self, ticket: u64) -> Option<u32> {

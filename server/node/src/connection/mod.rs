@@ -7,6 +7,7 @@ pub mod frames;
 pub mod listener;
 pub mod outgoing;
 pub mod registry;
+mod sink;
 pub mod unread;
 mod writer;
 
@@ -17,7 +18,8 @@ use bytes::Bytes;
 use frames::{FrameError, FrameReader};
 use iggy_metadata::SessionKey;
 use iggy_protocol::header::{EvictionHeader, EvictionReason, RequestHeader};
-use outgoing::{Outgoing, Queued, ReplySender};
+use outgoing::{IN_FLIGHT_MAX, Outgoing, Outlet, Queued, ReplySender};
+use sink::Sink;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -25,11 +27,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-/// Requests of one connection that may be unanswered (wire 1).
-const IN_FLIGHT_MAX: usize = iggy_protocol::limits::MAX_IN_FLIGHT;
 /// Reply bytes that may wait for a socket, or are being read for it, before its requests are no longer taken.
 const QUEUED_BYTES_MAX: usize = 16 << 20;
 /// Largest frame of a peer that never signed in: logins and binds with room to spare. Whoever has shown no password must
@@ -62,9 +62,7 @@ pub struct Connection {
     fetches: RefCell<HashMap<u64, CancellationToken>>,
     /// Whose turn it is in the fetches of each reader.
     pub(crate) fetch_turns: RefCell<Turns>,
-    frames: mpsc::Sender<Outgoing>,
-    queued: Arc<Queued>,
-    close: CancellationToken,
+    outlet: Outlet,
 }
 
 impl Connection {
@@ -89,7 +87,7 @@ impl Connection {
 
     /// Notes a fetch that may wait; its token is cancelled when the client no longer wants it.
     pub fn start_fetch(&self, request: u64) -> CancellationToken {
-        let token = self.close.child_token();
+        let token = self.outlet.close.child_token();
         self.fetches.borrow_mut().insert(request, token.clone());
         token
     }
@@ -108,12 +106,7 @@ impl Connection {
 
     /// The way back for the reply of one request.
     pub fn reply_sender(&self, permit: OwnedSemaphorePermit) -> ReplySender {
-        ReplySender::new(
-            self.frames.clone(),
-            Arc::clone(&self.queued),
-            self.close.clone(),
-            permit,
-        )
+        ReplySender::new(self.outlet.clone(), permit)
     }
 
     /// Tells the client why, and ends the connection.
@@ -121,20 +114,23 @@ impl Connection {
         let reason = header.reason().map_or("unknown", EvictionReason::name);
         self.node.metrics.evictions(reason).inc();
         tracing::debug!(client_id = self.client_id, reason, "evicting a client");
-        let _ = self.frames.try_send(Outgoing::Evict(Box::new(header)));
+        let _ = self.outlet.frames.try_send(Outgoing::Evict(Box::new(header)));
     }
 }
 
 /// Serves one connection until it ends.
 pub async fn serve<S>(node: Arc<Node>, stream: S, address: SocketAddr)
 where
-    S: AsyncRead + AsyncWrite + 'static,
+    S: AsyncRead + AsyncWrite + Send + 'static,
 {
     let close = CancellationToken::new();
     let client_id = node.connections.open(address, close.clone());
     // One place for each request, and some for evictions.
     let (frames, outgoing) = mpsc::channel(IN_FLIGHT_MAX + 8);
     let queued = Arc::new(Queued::new(Arc::clone(&node.unread)));
+    let (source, stream) = tokio::io::split(stream);
+    let sink = Arc::new(Mutex::new(Sink::new(stream)));
+    let sent = node.metrics.sent_bytes.clone();
     let connection = Rc::new(Connection {
         node: Arc::clone(&node),
         client_id,
@@ -144,18 +140,20 @@ where
         waits: Cell::new(false),
         fetches: RefCell::default(),
         fetch_turns: RefCell::default(),
-        frames,
-        queued: Arc::clone(&queued),
-        close: close.clone(),
+        outlet: Outlet {
+            sink: Arc::clone(&sink),
+            frames,
+            queued: Arc::clone(&queued),
+            sent: sent.clone(),
+            close: close.clone(),
+        },
     });
-    let (source, sink) = tokio::io::split(stream);
-    let sent = node.metrics.sent_bytes.clone();
     let writer = tokio::task::spawn_local(async move {
-        writer::write(sink, outgoing, &queued, sent).await;
+        writer::write(&sink, outgoing, &queued, sent).await;
         close.cancel();
     });
     tokio::select! {
-        () = connection.close.cancelled() => {}
+        () = connection.outlet.close.cancelled() => {}
         result = read(&connection, source) => match result {
             Ok(()) => {}
             Err(FrameError::Silent) => {
@@ -173,7 +171,7 @@ where
     }
     // Replies in flight keep the queue open; the writer ends when the last of them is dropped or the socket fails.
     drop(connection);
-    let _ = tokio::time::timeout(writer::DEADLINE, writer).await;
+    let _ = tokio::time::timeout(sink::DEADLINE, writer).await;
 }
 
 async fn read<R: AsyncRead>(connection: &Rc<Connection>, source: R) -> Result<(), FrameError> {
@@ -193,7 +191,7 @@ async fn read<R: AsyncRead>(connection: &Rc<Connection>, source: R) -> Result<()
     let in_flight = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
     while let Some(frame) = frames.next(frame_max).await? {
         connection.node.metrics.received_bytes.inc_by(frame.len() as u64);
-        connection.queued.at_most(QUEUED_BYTES_MAX).await;
+        connection.outlet.queued.at_most(QUEUED_BYTES_MAX).await;
         let Ok(permit) = Arc::clone(&in_flight).acquire_owned().await else {
             return Ok(());
         };

@@ -1,12 +1,15 @@
 //! The way from a shard to a socket.
 
+use super::sink::Sink;
 use super::unread::{NodeUnread, Unread};
 use bytes::Bytes;
 use iggy_protocol::error_code::ErrorCode;
 use iggy_protocol::header::{EvictionHeader, ReplyHeader};
+use prometheus_client::metrics::counter::Counter;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc};
+use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, mpsc};
 use tokio_util::sync::CancellationToken;
 
 /// A frame to write.
@@ -20,6 +23,13 @@ pub enum Outgoing {
         /// Keeps the request counted until the reply is written.
         permit: OwnedSemaphorePermit,
     },
+    /// The end of a reply that the socket did not take whole; it waits in the sink.
+    Rest {
+        /// Bytes of the whole reply.
+        bytes: usize,
+        /// Keeps the request counted until the reply is written.
+        permit: OwnedSemaphorePermit,
+    },
     /// An eviction; the connection ends after it.
     Evict(Box<EvictionHeader>),
 }
@@ -29,7 +39,24 @@ impl Outgoing {
     pub fn frame_len(&self) -> usize {
         match self {
             Self::Reply { body, .. } => size_of::<ReplyHeader>() + body.iter().map(Bytes::len).sum::<usize>(),
+            Self::Rest { bytes, .. } => *bytes,
             Self::Evict(_) => size_of::<EvictionHeader>(),
+        }
+    }
+
+    /// Lays its bytes down for the socket. The permit is to be kept until they are written.
+    pub fn lay_down(self, pieces: &mut VecDeque<Bytes>) -> Option<OwnedSemaphorePermit> {
+        match self {
+            Self::Reply { header, body, permit } => {
+                pieces.push_back(Bytes::copy_from_slice(header.as_array()));
+                pieces.extend(body.into_iter().filter(|piece| !piece.is_empty()));
+                Some(permit)
+            }
+            Self::Rest { permit, .. } => Some(permit),
+            Self::Evict(header) => {
+                pieces.push_back(Bytes::copy_from_slice(header.as_array()));
+                None
+            }
         }
     }
 
@@ -121,28 +148,66 @@ impl Drop for Room {
     }
 }
 
+/// Requests of one connection that may be unanswered (wire 1).
+pub const IN_FLIGHT_MAX: usize = iggy_protocol::limits::MAX_IN_FLIGHT;
+/// Largest reply that is written by whoever has it: a shard must not copy large ones.
+const AT_ONCE_MAX: usize = 64 << 10;
+
+/// Where the replies of a connection go.
+#[derive(Clone)]
+pub struct Outlet {
+    /// The socket.
+    pub sink: Arc<Mutex<Sink>>,
+    /// To its writer.
+    pub frames: mpsc::Sender<Outgoing>,
+    /// What waits for it.
+    pub queued: Arc<Queued>,
+    /// Bytes sent by the node.
+    pub sent: Counter,
+    /// Ends the connection.
+    pub close: CancellationToken,
+}
+
+impl Outlet {
+    /// Writes a reply from here if nobody else writes. Returns what is left to the writer, if anything is.
+    fn write_at_once(&self, frame: Outgoing) -> Option<Outgoing> {
+        let bytes = frame.frame_len();
+        let free = self.sink.try_lock().ok().filter(|sink| sink.pieces.is_empty());
+        let (Some(mut sink), true) = (free, bytes <= AT_ONCE_MAX) else {
+            return Some(frame);
+        };
+        let permit = frame.lay_down(&mut sink.pieces)?;
+        match sink.write_at_once() {
+            Ok(true) => {
+                self.sent.inc_by(bytes as u64);
+                None
+            }
+            Ok(false) => Some(Outgoing::Rest { bytes, permit }),
+            Err(error) => {
+                tracing::debug!(%error, "writing to a client failed");
+                self.close.cancel();
+                None
+            }
+        }
+    }
+}
+
 /// Sends the one reply of a request. Dropping it sends none and frees the request's place.
 pub struct ReplySender {
-    frames: mpsc::Sender<Outgoing>,
+    outlet: Outlet,
     room: Room,
     /// What it answers, when that is a read; anything else is small and always passes.
     read: Option<Read>,
-    close: CancellationToken,
     permit: OwnedSemaphorePermit,
 }
 
 impl ReplySender {
-    pub(super) fn new(
-        frames: mpsc::Sender<Outgoing>,
-        queued: Arc<Queued>,
-        close: CancellationToken,
-        permit: OwnedSemaphorePermit,
-    ) -> Self {
+    pub(super) fn new(outlet: Outlet, permit: OwnedSemaphorePermit) -> Self {
+        let queued = Arc::clone(&outlet.queued);
         Self {
-            frames,
+            outlet,
             room: Room { queued, bytes: 0 },
             read: None,
-            close,
             permit,
         }
     }
@@ -159,17 +224,18 @@ impl ReplySender {
         }
     }
 
-    /// Queues the reply. The queue has room for every request that may be in flight, so this never waits.
+    /// Writes the reply when its request is the only one under way, and queues it otherwise. The queue has room for every
+    /// request that may be in flight, so this never waits.
     pub fn send(self, header: Box<ReplyHeader>, body: Vec<Bytes>) {
         let Self {
-            frames,
+            outlet,
             room,
             read,
-            close,
             permit,
         } = self;
-        let queued = Arc::clone(&room.queued);
         drop(room);
+        let queued = &outlet.queued;
+        let alone = permit.semaphore().available_permits() == IN_FLIGHT_MAX - 1;
         let mut frame = Outgoing::Reply { header, body, permit };
         let bytes = frame.frame_len();
         let too_much = |read: &Read| {
@@ -179,11 +245,18 @@ impl ReplySender {
         match read.filter(too_much) {
             None => {}
             Some(Read { commits: false, .. }) => frame.refuse(ErrorCode::TransientNotAccepted),
-            Some(Read { commits: true, .. }) => return close.cancel(),
+            Some(Read { commits: true, .. }) => return outlet.close.cancel(),
         }
-        queued.add(frame.frame_len());
-        // A closed queue means a closed connection; the client asks again on its next one.
-        let _ = frames.try_send(frame);
+        let rest = if alone {
+            outlet.write_at_once(frame)
+        } else {
+            Some(frame)
+        };
+        if let Some(frame) = rest {
+            queued.add(frame.frame_len());
+            // A closed queue means a closed connection; the client asks again on its next one.
+            let _ = outlet.frames.try_send(frame);
+        }
     }
 }
 
@@ -192,37 +265,52 @@ mod tests {
     use super::*;
     use iggy_protocol::header::RequestHeader;
     use iggy_protocol::operation::Operation;
+    use tokio::io::AsyncReadExt;
     use tokio::sync::Semaphore;
 
     struct Peer {
         node: Arc<NodeUnread>,
         queued: Arc<Queued>,
         close: CancellationToken,
-        frames: mpsc::Sender<Outgoing>,
+        outlet: Outlet,
         received: mpsc::Receiver<Outgoing>,
+        socket: tokio::io::DuplexStream,
     }
 
     impl Peer {
         fn new() -> Self {
             let (frames, received) = mpsc::channel(8);
             let node = Arc::new(NodeUnread::new(4 << 30));
-            Self {
-                queued: Arc::new(Queued::new(Arc::clone(&node))),
-                node,
-                close: CancellationToken::new(),
+            let queued = Arc::new(Queued::new(Arc::clone(&node)));
+            let close = CancellationToken::new();
+            let (socket, stream) = tokio::io::duplex(1000);
+            let outlet = Outlet {
+                sink: Arc::new(Mutex::new(Sink::new(stream))),
                 frames,
+                queued: Arc::clone(&queued),
+                sent: Counter::default(),
+                close: close.clone(),
+            };
+            Self {
+                node,
+                queued,
+                close,
+                outlet,
                 received,
+                socket,
             }
         }
 
+        /// Of a request among others.
         fn sender(&self) -> ReplySender {
             let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
-            ReplySender::new(
-                self.frames.clone(),
-                Arc::clone(&self.queued),
-                self.close.clone(),
-                permit,
-            )
+            ReplySender::new(self.outlet.clone(), permit)
+        }
+
+        /// Of the only request under way.
+        fn lone_sender(&self) -> ReplySender {
+            let permit = Arc::new(Semaphore::new(IN_FLIGHT_MAX)).try_acquire_owned().unwrap();
+            ReplySender::new(self.outlet.clone(), permit)
         }
 
         fn unread(&self) -> usize {
@@ -236,6 +324,50 @@ mod tests {
 
     fn body() -> Vec<Bytes> {
         vec![Bytes::from(vec![7; 1000])]
+    }
+
+    #[tokio::test]
+    async fn given_the_only_request_when_answered_should_be_written_at_once() {
+        let mut peer = Peer::new();
+        peer.lone_sender().send(header(), vec![Bytes::from_static(b"body")]);
+        assert!(peer.received.try_recv().is_err(), "the writer sleeps on");
+        let mut written = [0; 260];
+        peer.socket.read_exact(&mut written).await.unwrap();
+        assert_eq!((&written[256..], peer.unread()), (&b"body"[..], 0));
+        assert_eq!(peer.outlet.sent.get(), 260);
+    }
+
+    #[tokio::test]
+    async fn given_a_reply_that_the_socket_does_not_take_whole_should_leave_the_rest_to_the_writer_in_order() {
+        let peer = Peer::new();
+        peer.lone_sender().send(header(), body());
+        peer.lone_sender().send(header(), vec![Bytes::from_static(b"next")]);
+        assert_eq!(peer.unread(), 1256 + 260, "both wait for the writer");
+        let Peer {
+            outlet,
+            received,
+            mut socket,
+            queued,
+            ..
+        } = peer;
+        let sink = Arc::clone(&outlet.sink);
+        let sent = outlet.sent.clone();
+        drop(outlet);
+        let writer = crate::connection::writer::write(&sink, received, &queued, sent);
+        let mut written = Vec::new();
+        let (_, read) = tokio::join!(writer, socket.read_to_end(&mut written));
+        assert_eq!(read.unwrap(), 1256 + 260);
+        assert_eq!(written[256..1256], [7; 1000]);
+        assert_eq!(&written[1256 + 256..], b"next");
+        assert_eq!(queued.bytes.load(Ordering::Relaxed), 0);
+    }
+
+    #[tokio::test]
+    async fn given_a_socket_that_is_gone_when_written_at_once_should_end_the_connection() {
+        let mut peer = Peer::new();
+        peer.socket = tokio::io::duplex(1).0;
+        peer.lone_sender().send(header(), body());
+        assert!(peer.close.is_cancelled());
     }
 
     #[test]
