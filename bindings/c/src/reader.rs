@@ -1,0 +1,170 @@
+//! The partition reader.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use iggy::{ErrorCode, IggyConsumerState, IggyError, PartitionReader, PolledMessages};
+use iggy_ffi::events::Subscription;
+use iggy_ffi::handout::{Handout, Source};
+use iggy_ffi::{Failure, Owned, call};
+
+use crate::boundary::{Place, given, guarded};
+use crate::call::{Content, IggyCall, IggyDone, IggyReply, begin};
+use crate::events::IggyEvents;
+use crate::failure::IggyFailure;
+use crate::message::IggyBatch;
+use crate::position::{IggyCheckpoint, IggyStart};
+
+struct Batches(PartitionReader);
+
+impl Source for Batches {
+    type Ask = ();
+    type Item = PolledMessages;
+
+    async fn read(&mut self, (): ()) -> Result<PolledMessages, Failure> {
+        self.0.next().await.map_err(Failure::from)
+    }
+
+    fn ended() -> Result<PolledMessages, Failure> {
+        Err(IggyError::new(ErrorCode::ClientShutdown, "the reader is closed").into())
+    }
+}
+
+struct Shared {
+    batches: Handout<Batches>,
+    state: IggyConsumerState,
+}
+
+/// Reads many partitions of one topic in batches. Reads wait for each other; everything else waits for nobody.
+pub struct IggyReader(Owned<Arc<Shared>>);
+
+impl IggyReader {
+    pub(crate) fn of(reader: PartitionReader) -> Self {
+        Self(Owned::new(Arc::new(Shared {
+            state: reader.state(),
+            batches: Handout::new(Batches(reader)),
+        })))
+    }
+}
+
+fn shared(reader: Option<&IggyReader>) -> Result<Arc<Shared>, Failure> {
+    given("the reader", reader)?.0.get().cloned()
+}
+
+/// The next batch, all of one partition. The reply has a batch once it is accepted; what was not is read again. A failure
+/// that names a partition concerns that partition alone: read on.
+#[unsafe(no_mangle)]
+pub extern "C" fn iggy_reader_next(
+    reader: Option<&IggyReader>,
+    done: IggyDone,
+    user: *mut c_void,
+) -> Option<Box<IggyCall>> {
+    begin(done, user, || {
+        let shared = shared(reader)?;
+        Ok(async move {
+            let next = shared.batches.read(()).await?;
+            Ok(IggyReply::offered(next, |batch| {
+                Content::Batch(IggyBatch::Polled(batch))
+            }))
+        })
+    })
+}
+
+/// Stores a position. One at or below the last stored, or of an older history, stores nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn iggy_reader_commit(
+    reader: Option<&IggyReader>,
+    checkpoint: Option<&IggyCheckpoint>,
+    done: IggyDone,
+    user: *mut c_void,
+) -> Option<Box<IggyCall>> {
+    begin(done, user, || {
+        let (shared, checkpoint) = (shared(reader)?, given("the position", checkpoint)?.0);
+        Ok(async move {
+            shared.state.commit(checkpoint).await?;
+            Ok(Content::Nothing)
+        })
+    })
+}
+
+/// Notes that the application is done up to a position, for automatic commits after marks.
+#[unsafe(no_mangle)]
+pub extern "C" fn iggy_reader_mark(
+    reader: Option<&IggyReader>,
+    checkpoint: Option<&IggyCheckpoint>,
+    failure: *mut *mut IggyFailure,
+) -> bool {
+    let marked = call::enter(|| {
+        let (shared, checkpoint) = (shared(reader)?, given("the position", checkpoint)?.0);
+        shared.state.mark(checkpoint).map_err(Failure::from)
+    });
+    Place::at(failure).settle(marked).is_some()
+}
+
+/// Goes on somewhere else in a partition; what was read ahead is dropped. Wakes a stopped partition.
+#[unsafe(no_mangle)]
+pub extern "C" fn iggy_reader_seek(
+    reader: Option<&IggyReader>,
+    partition_id: u32,
+    to: IggyStart,
+    failure: *mut *mut IggyFailure,
+) -> bool {
+    let sought = call::enter(|| {
+        let (shared, to) = (shared(reader)?, to.read()?);
+        shared.state.seek(partition_id, to).map_err(Failure::from)
+    });
+    Place::at(failure).settle(sought).is_some()
+}
+
+/// The partitions it reads, ascending: writes as many as there is room for and returns how many there are.
+#[unsafe(no_mangle)]
+pub extern "C" fn iggy_reader_partitions(reader: Option<&IggyReader>, partitions: *mut u32, room: usize) -> usize {
+    let found = guarded(|| Ok(Place::at(partitions).list(shared(reader)?.state.partitions(), room)));
+    found.unwrap_or(0)
+}
+
+/// The partitions that wait for a seek, ascending: as `iggy_reader_partitions`.
+#[unsafe(no_mangle)]
+pub extern "C" fn iggy_reader_stopped(reader: Option<&IggyReader>, partitions: *mut u32, room: usize) -> usize {
+    let found = guarded(|| Ok(Place::at(partitions).list(shared(reader)?.state.stopped(), room)));
+    found.unwrap_or(0)
+}
+
+/// Subscribes to what happens from now on.
+#[unsafe(no_mangle)]
+pub extern "C" fn iggy_reader_subscribe_events(
+    reader: Option<&IggyReader>,
+    failure: *mut *mut IggyFailure,
+) -> Option<Box<IggyEvents>> {
+    let made = guarded(|| {
+        let events = shared(reader)?.state.subscribe_events();
+        Ok(IggyEvents::of(Subscription::Reader(events)))
+    });
+    Place::at(failure).settle(made)
+}
+
+/// Ends the reads and stores what automatic commits still owe, within a deadline. May be called again.
+#[unsafe(no_mangle)]
+pub extern "C" fn iggy_reader_close(
+    reader: Option<&IggyReader>,
+    done: IggyDone,
+    user: *mut c_void,
+) -> Option<Box<IggyCall>> {
+    begin(done, user, || {
+        let shared = shared(reader)?;
+        Ok(async move {
+            shared.batches.close();
+            shared.batches.with(async |batches| batches.0.close().await).await?;
+            Ok(Content::Nothing)
+        })
+    })
+}
+
+/// Frees a reader.
+#[unsafe(no_mangle)]
+pub extern "C" fn iggy_reader_free(reader: Option<Box<IggyReader>>) {
+    let _ = guarded(|| {
+        drop(reader);
+        Ok(())
+    });
+}
