@@ -139,9 +139,10 @@ pub extern "C" fn iggy_reply_free(reply: Option<Box<IggyReply>>) {
 pub extern "C" fn iggy_reply_accept(reply: Option<&mut IggyReply>) {
     let Some(reply) = reply else { return };
     let _ = guarded(|| {
-        if let Content::Offered(accept) = std::mem::replace(&mut reply.0, Content::Nothing) {
-            reply.0 = accept();
-        }
+        reply.0 = match std::mem::replace(&mut reply.0, Content::Nothing) {
+            Content::Offered(accept) => accept(),
+            other => other,
+        };
         Ok(())
     });
 }

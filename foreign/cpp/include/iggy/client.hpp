@@ -408,12 +408,12 @@ public:
     /// A consumer of named partitions; it starts with @ref Consumer::init.
     [[nodiscard]] Consumer consumer(const Id& name, const Id& stream, const Id& topic,
                                     const ConsumerOptions& options) const {
-        return consumer(ConsumerId::consumer(name), stream, topic, options);
+        return make_consumer(ConsumerId::consumer(name), stream, topic, options);
     }
     /// A member of a group, which shares the partitions of a topic out among its members.
     [[nodiscard]] Consumer consumer_group(const Id& name, const Id& stream, const Id& topic,
                                           const ConsumerOptions& options = {}) const {
-        return consumer(ConsumerId::group(name), stream, topic, options);
+        return make_consumer(ConsumerId::group(name), stream, topic, options);
     }
     /// A reader of many partitions in batches; close it at the end.
     Op<Reader> reader(const Id& stream, const Id& topic, const ConsumerId& consumer, const ReaderOptions& options) const {
@@ -494,7 +494,7 @@ private:
                                     [](detail::Reply& reply) { return detail::made_list<T>(value(reply)); });
     }
 
-    Consumer consumer(const ConsumerId& who, const Id& stream, const Id& topic, const ConsumerOptions& options) const {
+    Consumer make_consumer(const ConsumerId& who, const Id& stream, const Id& topic, const ConsumerOptions& options) const {
         const std::string settings = options.json();
         detail::FailurePlace failure;
         Consumer made(iggy_client_consumer(client_.get(), who.id().raw(), stream.raw(), topic.raw(), who.is_group(),

@@ -82,16 +82,16 @@ concept Shown = requires(const T& value) {
     { value.json() } -> std::convertible_to<std::string>;
 };
 
-inline std::string json(std::string_view text) { return quoted(text); }
-inline std::string json(const char* text) { return quoted(text); }
-inline std::string json(const std::string& text) { return quoted(text); }
+inline std::string json(std::string_view text) { return detail::quoted(text); }
+inline std::string json(const char* text) { return detail::quoted(text); }
+inline std::string json(const std::string& text) { return detail::quoted(text); }
 template <std::same_as<bool> T>
 std::string json(T value) { return value ? "true" : "false"; }
 template <std::integral T>
     requires(!std::same_as<T, bool>)
 std::string json(T value) { return std::to_string(value); }
 inline std::string json(std::chrono::microseconds time) { return std::to_string(time.count()); }
-inline std::string json(std::span<const std::byte> bytes) { return quoted(base64(bytes)); }
+inline std::string json(std::span<const std::byte> bytes) { return detail::quoted(base64(bytes)); }
 template <Shown T>
 std::string json(const T& value) { return value.json(); }
 
@@ -111,9 +111,9 @@ std::string json(const std::map<K, V>& members) {
     for (const auto& [name, value] : members) {
         if (out.size() > 1) out += ',';
         if constexpr (std::integral<K>) {
-            out += quoted(std::to_string(name));
+            out += detail::quoted(std::to_string(name));
         } else {
-            out += quoted(name);
+            out += detail::quoted(name);
         }
         out += ':';
         out += json(value);
@@ -136,7 +136,7 @@ public:
 
     Object& set_raw(std::string_view name, std::string_view json) {
         if (text_.size() > 1) text_ += ',';
-        text_ += quoted(name);
+        text_ += detail::quoted(name);
         text_ += ':';
         text_ += json;
         return *this;
