@@ -5,6 +5,7 @@ repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tools=$repository/target/tools
 
 cargo_deny_version=0.20.2
+cbindgen_version=0.29.4
 cargo_fuzz_version=0.13.2
 # The published command line that bdd/interop drives; its client crate is pinned in bdd/interop/Cargo.lock.
 published_cli_version=0.14.1-edge.7

@@ -1,6 +1,7 @@
 //! The client.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 use std::time::Duration;
 
 use iggy::ProducerSection;
@@ -148,7 +149,7 @@ pub extern "C" fn iggy_client_poll_messages(
             let polled = client
                 .poll_messages(&stream, &topic, partition_id, &consumer, start, options)
                 .await?;
-            Ok(Content::Batch(IggyBatch::Polled(polled)))
+            Ok(Content::Batch(IggyBatch::Polled(Arc::new(polled))))
         })
     })
 }

@@ -1,11 +1,10 @@
 //! The consumer: of its own, or a member of a group.
 
 use std::ffi::c_void;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use iggy::{ErrorCode, IggyConsumerState, IggyError, PolledMessages, ReceivedMessage};
-use iggy_ffi::events::Subscription;
-use iggy_ffi::handout::{Handout, Source};
+use iggy::IggyConsumerState;
+use iggy_ffi::reading::{Ask, Read, SharedConsumer};
 use iggy_ffi::{Failure, Owned, call};
 
 use crate::boundary::{Place, given, guarded};
@@ -15,54 +14,6 @@ use crate::failure::IggyFailure;
 use crate::message::IggyBatch;
 use crate::position::{IggyCheckpoint, IggyStart};
 
-#[derive(Clone, Copy)]
-enum Ask {
-    Message,
-    Batch,
-}
-
-/// What was read; `End` when the consumer was shut down.
-enum Read {
-    Message(ReceivedMessage),
-    Batch(PolledMessages),
-    End,
-}
-
-struct Messages(iggy::IggyConsumer);
-
-impl Source for Messages {
-    type Ask = Ask;
-    type Item = Read;
-
-    async fn read(&mut self, ask: Ask) -> Result<Read, Failure> {
-        let read = match ask {
-            Ask::Message => self.0.next().await.map(|next| next.map(Read::Message)),
-            Ask::Batch => self.0.next_batch().await.map(|next| next.map(Read::Batch)),
-        };
-        read.transpose()
-            .map(|read| read.unwrap_or(Read::End))
-            .map_err(Failure::from)
-    }
-
-    /// A batch that nobody accepted is read message by message when that is asked for.
-    fn fit(ask: &Ask, item: Read) -> (Read, Option<Read>) {
-        match (ask, item) {
-            (Ask::Message, Read::Batch(mut first)) if first.messages.len() > 1 => {
-                let mut rest = first.clone();
-                first.messages.truncate(1);
-                rest.messages.remove(0);
-                (first.count, rest.count) = (1, rest.count.saturating_sub(1));
-                (Read::Batch(first), Some(Read::Batch(rest)))
-            }
-            (_, item) => (item, None),
-        }
-    }
-
-    fn ended() -> Result<Read, Failure> {
-        Ok(Read::End)
-    }
-}
-
 fn shown(read: Read) -> Content {
     match read {
         Read::Message(message) => Content::Batch(IggyBatch::Received(message)),
@@ -71,38 +22,17 @@ fn shown(read: Read) -> Content {
     }
 }
 
-struct Shared {
-    messages: Handout<Messages>,
-    /// From `init` on.
-    state: OnceLock<IggyConsumerState>,
-}
-
-impl Shared {
-    fn state(&self) -> Result<&IggyConsumerState, Failure> {
-        let missing = || {
-            IggyError::new(
-                ErrorCode::NotConnected,
-                "the consumer was not initialised; call init first",
-            )
-        };
-        self.state.get().ok_or_else(|| missing().into())
-    }
-}
-
 /// Reads message by message: named partitions, or those a group assigns to this member. Calls that read wait for each
 /// other; commits and seeks wait for nobody.
-pub struct IggyConsumer(Owned<Arc<Shared>>);
+pub struct IggyConsumer(Owned<Arc<SharedConsumer>>);
 
 impl IggyConsumer {
     pub(crate) fn of(consumer: iggy::IggyConsumer) -> Box<Self> {
-        Box::new(Self(Owned::new(Arc::new(Shared {
-            messages: Handout::new(Messages(consumer)),
-            state: OnceLock::new(),
-        }))))
+        Box::new(Self(Owned::new(Arc::new(SharedConsumer::new(consumer)))))
     }
 }
 
-fn shared(consumer: Option<&IggyConsumer>) -> Result<Arc<Shared>, Failure> {
+fn shared(consumer: Option<&IggyConsumer>) -> Result<Arc<SharedConsumer>, Failure> {
     given("the consumer", consumer)?.0.get().cloned()
 }
 
@@ -116,12 +46,7 @@ pub extern "C" fn iggy_consumer_init(
     begin(done, user, || {
         let shared = shared(consumer)?;
         Ok(async move {
-            let init = async |messages: &mut Messages| {
-                messages.0.init().await?;
-                messages.0.state()
-            };
-            let state = shared.messages.with(init).await?;
-            shared.state.get_or_init(|| state);
+            shared.init().await?;
             Ok(Content::Nothing)
         })
     })
@@ -130,7 +55,7 @@ pub extern "C" fn iggy_consumer_init(
 fn read(consumer: Option<&IggyConsumer>, ask: Ask, done: IggyDone, user: *mut c_void) -> Option<Box<IggyCall>> {
     begin(done, user, || {
         let shared = shared(consumer)?;
-        Ok(async move { Ok(IggyReply::offered(shared.messages.read(ask).await?, shown)) })
+        Ok(async move { Ok(IggyReply::offered(shared.read(ask).await?, shown)) })
     })
 }
 
@@ -231,9 +156,23 @@ pub extern "C" fn iggy_consumer_seek(
 ) -> bool {
     let sought = call::enter(|| {
         let (shared, to) = (shared(consumer)?, to.read()?);
-        shared.state()?.seek(partition_id, to).map_err(Failure::from)
+        shared.seek(partition_id, to)
     });
     Place::at(failure).settle(sought).is_some()
+}
+
+/// Whether a position belongs to the ordering in which its partition is handed out now: neither a seek nor a new
+/// assignment came since.
+#[unsafe(no_mangle)]
+pub extern "C" fn iggy_consumer_is_current(
+    consumer: Option<&IggyConsumer>,
+    checkpoint: Option<&IggyCheckpoint>,
+) -> bool {
+    let current = guarded(|| {
+        let checkpoint = given("the position", checkpoint)?;
+        Ok(shared(consumer)?.state()?.is_current(&checkpoint.0))
+    });
+    current.unwrap_or(false)
 }
 
 /// The partitions it reads now, ascending: writes as many as there is room for and returns how many there are.
@@ -246,7 +185,10 @@ pub extern "C" fn iggy_consumer_partitions(
     let found = guarded(|| {
         let shared = shared(consumer)?;
         Ok(Place::at(partitions).list(
-            shared.state.get().into_iter().flat_map(IggyConsumerState::partitions),
+            shared
+                .state_if_initialised()
+                .into_iter()
+                .flat_map(IggyConsumerState::partitions),
             room,
         ))
     });
@@ -259,7 +201,10 @@ pub extern "C" fn iggy_consumer_stopped(consumer: Option<&IggyConsumer>, partiti
     let found = guarded(|| {
         let shared = shared(consumer)?;
         Ok(Place::at(partitions).list(
-            shared.state.get().into_iter().flat_map(IggyConsumerState::stopped),
+            shared
+                .state_if_initialised()
+                .into_iter()
+                .flat_map(IggyConsumerState::stopped),
             room,
         ))
     });
@@ -276,8 +221,7 @@ pub extern "C" fn iggy_consumer_last_consumed_offset(
     let found = guarded(|| {
         let shared = shared(consumer)?;
         Ok(shared
-            .state
-            .get()
+            .state_if_initialised()
             .and_then(|state| state.get_last_consumed_offset(partition_id)))
     });
     found.ok().flatten().map(|found| Place::at(offset).put(found)).is_some()
@@ -293,8 +237,7 @@ pub extern "C" fn iggy_consumer_last_stored_offset(
     let found = guarded(|| {
         let shared = shared(consumer)?;
         Ok(shared
-            .state
-            .get()
+            .state_if_initialised()
             .and_then(|state| state.get_last_stored_offset(partition_id)))
     });
     found.ok().flatten().map(|found| Place::at(offset).put(found)).is_some()
@@ -303,7 +246,11 @@ pub extern "C" fn iggy_consumer_last_stored_offset(
 /// The partition of the message handed out last; -1 when there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn iggy_consumer_partition_id(consumer: Option<&IggyConsumer>) -> i64 {
-    let found = guarded(|| Ok(shared(consumer)?.state.get().and_then(IggyConsumerState::partition_id)));
+    let found = guarded(|| {
+        Ok(shared(consumer)?
+            .state_if_initialised()
+            .and_then(IggyConsumerState::partition_id))
+    });
     found.ok().flatten().map_or(-1, i64::from)
 }
 
@@ -313,10 +260,7 @@ pub extern "C" fn iggy_consumer_subscribe_events(
     consumer: Option<&IggyConsumer>,
     failure: *mut *mut IggyFailure,
 ) -> Option<Box<IggyEvents>> {
-    let made = guarded(|| {
-        let events = shared(consumer)?.state()?.subscribe_events();
-        Ok(IggyEvents::of(Subscription::Reader(events)))
-    });
+    let made = guarded(|| Ok(IggyEvents::of(shared(consumer)?.subscribe_events()?)));
     Place::at(failure).settle(made)
 }
 
@@ -330,11 +274,7 @@ pub extern "C" fn iggy_consumer_shutdown(
     begin(done, user, || {
         let shared = shared(consumer)?;
         Ok(async move {
-            shared.messages.close();
-            shared
-                .messages
-                .with(async |messages| messages.0.shutdown().await)
-                .await?;
+            shared.shutdown().await?;
             Ok(Content::Nothing)
         })
     })

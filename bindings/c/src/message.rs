@@ -2,6 +2,7 @@
 //! in until its batch is freed.
 
 use std::slice;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use iggy::{IggyError, IggyMessage, PolledMessages, ReceivedMessage, UserHeaders};
@@ -164,7 +165,7 @@ pub extern "C" fn iggy_message_list_view(
 
 /// Messages of one partition that were read, in order.
 pub enum IggyBatch {
-    Polled(PolledMessages),
+    Polled(Arc<PolledMessages>),
     Received(ReceivedMessage),
 }
 

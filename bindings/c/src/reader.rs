@@ -3,9 +3,8 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use iggy::{ErrorCode, IggyConsumerState, IggyError, PartitionReader, PolledMessages};
-use iggy_ffi::events::Subscription;
-use iggy_ffi::handout::{Handout, Source};
+use iggy::PartitionReader;
+use iggy_ffi::reading::SharedReader;
 use iggy_ffi::{Failure, Owned, call};
 
 use crate::boundary::{Place, given, guarded};
@@ -15,39 +14,16 @@ use crate::failure::IggyFailure;
 use crate::message::IggyBatch;
 use crate::position::{IggyCheckpoint, IggyStart};
 
-struct Batches(PartitionReader);
-
-impl Source for Batches {
-    type Ask = ();
-    type Item = PolledMessages;
-
-    async fn read(&mut self, (): ()) -> Result<PolledMessages, Failure> {
-        self.0.next().await.map_err(Failure::from)
-    }
-
-    fn ended() -> Result<PolledMessages, Failure> {
-        Err(IggyError::new(ErrorCode::ClientShutdown, "the reader is closed").into())
-    }
-}
-
-struct Shared {
-    batches: Handout<Batches>,
-    state: IggyConsumerState,
-}
-
 /// Reads many partitions of one topic in batches. Reads wait for each other; everything else waits for nobody.
-pub struct IggyReader(Owned<Arc<Shared>>);
+pub struct IggyReader(Owned<Arc<SharedReader>>);
 
 impl IggyReader {
     pub(crate) fn of(reader: PartitionReader) -> Self {
-        Self(Owned::new(Arc::new(Shared {
-            state: reader.state(),
-            batches: Handout::new(Batches(reader)),
-        })))
+        Self(Owned::new(Arc::new(SharedReader::new(reader))))
     }
 }
 
-fn shared(reader: Option<&IggyReader>) -> Result<Arc<Shared>, Failure> {
+fn shared(reader: Option<&IggyReader>) -> Result<Arc<SharedReader>, Failure> {
     given("the reader", reader)?.0.get().cloned()
 }
 
@@ -62,7 +38,7 @@ pub extern "C" fn iggy_reader_next(
     begin(done, user, || {
         let shared = shared(reader)?;
         Ok(async move {
-            let next = shared.batches.read(()).await?;
+            let next = shared.read().await?;
             Ok(IggyReply::offered(next, |batch| {
                 Content::Batch(IggyBatch::Polled(batch))
             }))
@@ -81,7 +57,7 @@ pub extern "C" fn iggy_reader_commit(
     begin(done, user, || {
         let (shared, checkpoint) = (shared(reader)?, given("the position", checkpoint)?.0);
         Ok(async move {
-            shared.state.commit(checkpoint).await?;
+            shared.state().commit(checkpoint).await?;
             Ok(Content::Nothing)
         })
     })
@@ -96,7 +72,7 @@ pub extern "C" fn iggy_reader_mark(
 ) -> bool {
     let marked = call::enter(|| {
         let (shared, checkpoint) = (shared(reader)?, given("the position", checkpoint)?.0);
-        shared.state.mark(checkpoint).map_err(Failure::from)
+        shared.state().mark(checkpoint).map_err(Failure::from)
     });
     Place::at(failure).settle(marked).is_some()
 }
@@ -111,22 +87,32 @@ pub extern "C" fn iggy_reader_seek(
 ) -> bool {
     let sought = call::enter(|| {
         let (shared, to) = (shared(reader)?, to.read()?);
-        shared.state.seek(partition_id, to).map_err(Failure::from)
+        shared.seek(partition_id, to)
     });
     Place::at(failure).settle(sought).is_some()
+}
+
+/// Whether a position belongs to the ordering in which its partition is handed out now: no seek came since.
+#[unsafe(no_mangle)]
+pub extern "C" fn iggy_reader_is_current(reader: Option<&IggyReader>, checkpoint: Option<&IggyCheckpoint>) -> bool {
+    let current = guarded(|| {
+        let checkpoint = given("the position", checkpoint)?;
+        Ok(shared(reader)?.state().is_current(&checkpoint.0))
+    });
+    current.unwrap_or(false)
 }
 
 /// The partitions it reads, ascending: writes as many as there is room for and returns how many there are.
 #[unsafe(no_mangle)]
 pub extern "C" fn iggy_reader_partitions(reader: Option<&IggyReader>, partitions: *mut u32, room: usize) -> usize {
-    let found = guarded(|| Ok(Place::at(partitions).list(shared(reader)?.state.partitions(), room)));
+    let found = guarded(|| Ok(Place::at(partitions).list(shared(reader)?.state().partitions(), room)));
     found.unwrap_or(0)
 }
 
 /// The partitions that wait for a seek, ascending: as `iggy_reader_partitions`.
 #[unsafe(no_mangle)]
 pub extern "C" fn iggy_reader_stopped(reader: Option<&IggyReader>, partitions: *mut u32, room: usize) -> usize {
-    let found = guarded(|| Ok(Place::at(partitions).list(shared(reader)?.state.stopped(), room)));
+    let found = guarded(|| Ok(Place::at(partitions).list(shared(reader)?.state().stopped(), room)));
     found.unwrap_or(0)
 }
 
@@ -136,10 +122,7 @@ pub extern "C" fn iggy_reader_subscribe_events(
     reader: Option<&IggyReader>,
     failure: *mut *mut IggyFailure,
 ) -> Option<Box<IggyEvents>> {
-    let made = guarded(|| {
-        let events = shared(reader)?.state.subscribe_events();
-        Ok(IggyEvents::of(Subscription::Reader(events)))
-    });
+    let made = guarded(|| Ok(IggyEvents::of(shared(reader)?.subscribe_events())));
     Place::at(failure).settle(made)
 }
 
@@ -153,8 +136,7 @@ pub extern "C" fn iggy_reader_close(
     begin(done, user, || {
         let shared = shared(reader)?;
         Ok(async move {
-            shared.batches.close();
-            shared.batches.with(async |batches| batches.0.close().await).await?;
+            shared.close().await?;
             Ok(Content::Nothing)
         })
     })

@@ -36,6 +36,11 @@ impl<T> Drop for Owned<T> {
         if self.process != std::process::id() {
             return std::mem::forget(value);
         }
+        // A static object, dropped when this thread has ended what a runtime keeps in it: the process is ending.
+        let current = tokio::runtime::Handle::try_current();
+        if current.is_err_and(|error| error.is_thread_local_destroyed()) {
+            return std::mem::forget(value);
+        }
         // What is dropped may want to spawn its own end.
         let runtime = runtime::handle().ok();
         let _guard = runtime.as_ref().map(tokio::runtime::Handle::enter);

@@ -23,7 +23,7 @@
 #ifndef IGGY_H
 #define IGGY_H
 
-/* Written by cbindgen from bindings/c. Change it there: scripts/package cpp --header writes this file again. */
+/* Written by cbindgen from bindings/c. Change it there: scripts/cpp header writes this file again. */
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -672,10 +672,12 @@ IggyCall *iggy_client_reader(const IggyClient *client,
 IggyCall *iggy_consumer_init(const IggyConsumer *consumer, IggyDone done, void *user);
 
 /**
- * The next message as a batch of one, or a batch that nobody accepted. The reply has a batch once it is accepted; none
- * once the consumer was shut down, or every named partition stopped. What was not accepted is read again.
+ * The next message as a batch of one. The reply has a batch once it is accepted; none once the consumer was shut down, or
+ * every named partition stopped. What was not accepted is read again.
  */
-IggyCall *iggy_consumer_next(const IggyConsumer *consumer, IggyDone done, void *user);
+IggyCall *iggy_consumer_next(const IggyConsumer *consumer,
+                             IggyDone done,
+                             void *user);
 
 /**
  * The next messages of one partition at once, as `iggy_consumer_next`.
@@ -713,6 +715,12 @@ IggyCall *iggy_consumer_delete_offset(const IggyConsumer *consumer, uint32_t par
  * Goes on somewhere else in a partition; what was read ahead is dropped. Wakes a stopped partition.
  */
 bool iggy_consumer_seek(const IggyConsumer *consumer, uint32_t partition_id, IggyStart to, IggyFailure **failure);
+
+/**
+ * Whether a position belongs to the ordering in which its partition is handed out now: neither a seek nor a new
+ * assignment came since.
+ */
+bool iggy_consumer_is_current(const IggyConsumer *consumer, const IggyCheckpoint *checkpoint);
 
 /**
  * The partitions it reads now, ascending: writes as many as there is room for and returns how many there are.
@@ -1006,6 +1014,11 @@ bool iggy_reader_mark(const IggyReader *reader, const IggyCheckpoint *checkpoint
  * Goes on somewhere else in a partition; what was read ahead is dropped. Wakes a stopped partition.
  */
 bool iggy_reader_seek(const IggyReader *reader, uint32_t partition_id, IggyStart to, IggyFailure **failure);
+
+/**
+ * Whether a position belongs to the ordering in which its partition is handed out now: no seek came since.
+ */
+bool iggy_reader_is_current(const IggyReader *reader, const IggyCheckpoint *checkpoint);
 
 /**
  * The partitions it reads, ascending: writes as many as there is room for and returns how many there are.

@@ -124,6 +124,12 @@ public:
         failure.raise();
     }
 
+    /// Whether a position belongs to the ordering in which its partition is handed out now: neither a seek nor a new
+    /// assignment came since.
+    [[nodiscard]] bool is_current(const Checkpoint& checkpoint) const noexcept {
+        return iggy_reader_is_current(reader_.get(), checkpoint.raw());
+    }
+
     /// The partitions it reads, ascending.
     [[nodiscard]] std::vector<std::uint32_t> partitions() const {
         return detail::numbers(iggy_reader_partitions, reader_.get());
@@ -252,6 +258,12 @@ public:
         detail::FailurePlace failure;
         iggy_consumer_seek(consumer_.get(), partition_id, to.raw(), failure.place());
         failure.raise();
+    }
+
+    /// Whether a position belongs to the ordering in which its partition is handed out now: neither a seek nor a new
+    /// assignment came since.
+    [[nodiscard]] bool is_current(const Checkpoint& checkpoint) const noexcept {
+        return iggy_consumer_is_current(consumer_.get(), checkpoint.raw());
     }
 
     /// The partitions it reads now, ascending.
