@@ -183,6 +183,9 @@ void ends_closed(F&& call) {
         call();
     } catch (const ClosedError&) {
     } catch (const CancelledCallError&) {
+    } catch (const Error& error) {
+        // A machine that stands still for as long as a deadline.
+        check(error.retryable(), error.what());
     }
 }
 
