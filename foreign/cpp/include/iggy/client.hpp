@@ -366,7 +366,7 @@ public:
         });
     }
     /// Sends one batch and says where it is. The messages are copied before this returns.
-    /// @ref UncertainError: it may or may not be stored.
+    /// After an UncertainError it may or may not be stored.
     Op<std::vector<SendConfirmation>> send_messages(const Id& stream, const Id& topic, const Partitioning& partitioning,
                                                     std::span<const Message> messages) const {
         auto outgoing = detail::outgoing(messages);
