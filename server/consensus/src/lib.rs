@@ -18,6 +18,8 @@
 //! directory that is put back to an older state.
 
 pub mod codec;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod group;
 mod log;
 pub mod message;
