@@ -241,6 +241,11 @@ impl GroupLog {
         &self.replica
     }
 
+    /// Forgets the committed prepares that the replica keeps in memory.
+    pub fn forget_retained(&mut self) {
+        self.replica.forget_retained();
+    }
+
     /// Times the group lost acknowledged writes beyond what it tolerates.
     pub fn history(&self) -> u64 {
         self.journal.superblock().state.history

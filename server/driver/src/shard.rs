@@ -37,6 +37,9 @@ pub struct ShardConfig {
     pub partition: PartitionConfig,
     /// Bytes of the newest batches that all partitions together keep in memory.
     pub tails_bytes_max: usize,
+    /// Bytes of committed prepares that all partitions together keep in memory for members that miss them; what goes
+    /// beyond is forgotten, and whoever misses it gets a whole state. 0 keeps none.
+    pub repair_bytes_max: u64,
     /// Bytes that reads from disk may take at once; further reads wait.
     pub read_bytes_max: u64,
     /// Polls parked at once.
@@ -121,6 +124,9 @@ pub struct Shard<S> {
     waiting_reads: VecDeque<u32>,
     read_bytes: u64,
     tails_bytes: usize,
+    retained_bytes: u64,
+    /// Partition whose retained prepares were forgotten last for room.
+    retained_hand: u32,
     /// Partition whose tail was looked at last for room.
     tail_hand: u32,
     /// Orders that found the log of their partition full.
@@ -149,6 +155,8 @@ impl<S: Storage> Shard<S> {
             waiting_reads: VecDeque::new(),
             read_bytes: 0,
             tails_bytes: 0,
+            retained_bytes: 0,
+            retained_hand: 0,
             tail_hand: 0,
             orders: VecDeque::new(),
             outputs: Vec::new(),
@@ -351,6 +359,7 @@ impl<S: Storage> Shard<S> {
             group.abandon();
             self.groups.remove(&group.replica().group());
             self.tails_bytes -= group.count_tail().0;
+            self.retained_bytes -= group.count_retained().0;
             let mut notices = Vec::new();
             group.take_notices(&mut notices);
             job = group.close();
@@ -486,6 +495,8 @@ impl<S: Storage> Shard<S> {
                 }
                 let (before, now) = group.count_tail();
                 self.tails_bytes = self.tails_bytes - before + now;
+                let (before, now) = group.count_retained();
+                self.retained_bytes = self.retained_bytes - before + now;
                 break;
             }
             for notice in notices.drain(..) {
@@ -493,6 +504,31 @@ impl<S: Storage> Shard<S> {
             }
         }
         self.forget_tails();
+        self.forget_retained();
+    }
+
+    /// Bytes of committed prepares that the partitions keep in memory for members that miss them.
+    pub fn retained_bytes(&self) -> u64 {
+        let partitions = self.partitions.values();
+        partitions.map(|group| group.replica().retained_bytes()).sum()
+    }
+
+    /// Keeps the memory for members that lag within its bound: goes round the partitions, so that a busy one does not
+    /// take it all from the others every time.
+    fn forget_retained(&mut self) {
+        let mut looks = self.partitions.len() + 1;
+        while self.retained_bytes > self.config.repair_bytes_max && looks > 0 {
+            looks -= 1;
+            let next = self.partitions.range_mut(self.retained_hand + 1..).next();
+            let Some((slot, group)) = next else {
+                self.retained_hand = 0;
+                continue;
+            };
+            self.retained_hand = *slot;
+            group.forget_retained();
+            let (before, now) = group.count_retained();
+            self.retained_bytes = self.retained_bytes - before + now;
+        }
     }
 
     /// Makes room for the newest batches: goes round the partitions and forgets the tails that nobody has used since the

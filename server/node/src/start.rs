@@ -110,6 +110,8 @@ fn shard_config(config: &Config, cluster: u128, boot: u128) -> ShardConfig {
             waiting_max: WAITING_MAX,
         },
         tails_bytes_max: TAILS_BYTES_MAX,
+        // A group of one keeps nothing for others.
+        repair_bytes_max: 0,
         read_bytes_max: config.sharding.deferred_poll_max_inflight_bytes,
         parked_max: config.sharding.deferred_poll_max_pending,
         parked_per_session_max: config.sharding.deferred_poll_max_pending_per_session,

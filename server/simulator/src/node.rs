@@ -191,6 +191,7 @@ fn config(plan: &Plan, replica: u8, boot: u128, life: u64) -> ShardConfig {
             waiting_max: 16,
         },
         tails_bytes_max: 16_000,
+        repair_bytes_max: plan.repair_bytes_max,
         read_bytes_max: 1 << 20,
         parked_max: 16,
         parked_per_session_max: 4,

@@ -104,6 +104,8 @@ pub struct Plan {
     pub credit_bytes: u64,
     /// Bytes of committed prepares kept in memory.
     pub retain_bytes: u64,
+    /// Bytes of committed prepares that the partitions of a node keep in memory together.
+    pub repair_bytes_max: u64,
     /// Bytes of batches between checkpoints, doubled.
     pub wal_bytes_max: u64,
     /// Bytes of a segment.
@@ -192,6 +194,7 @@ impl Plan {
             pipeline_max: [1, 4, 8, 32][random.random_range(0..4)],
             credit_bytes: [300, 4_000, 1 << 20][random.random_range(0..3)],
             retain_bytes: [0, 3_000, 1 << 20][random.random_range(0..3)],
+            repair_bytes_max: [2_000, 20_000, 1 << 20][stream(seed, "memory").random_range(0..3)],
             wal_bytes_max: random.random_range(2_000..40_000),
             segment_size: random.random_range(800..6_000),
             size_max: if random.random() { u64::MAX } else { 12_000 },

@@ -425,6 +425,14 @@ impl World {
         if node.durable_states().first().is_some_and(doubts) {
             self.doubted.insert(index, self.now);
         }
+        if let Some(process) = &node.process {
+            let kept = process.shard.retained_bytes();
+            if kept > self.plan.repair_bytes_max {
+                return Err(format!(
+                    "S17: node {index} keeps {kept} bytes for members that miss them"
+                ));
+            }
+        }
         let observed = self.checker.observe(node);
         // A disk that acknowledges writes and forgets them makes its replica promise what it cannot keep.
         if self.wrote_elsewhere { Ok(()) } else { observed }

@@ -293,6 +293,16 @@ impl Replica {
         self.log.end_at(op).unwrap_or_else(|| self.log.base())
     }
 
+    /// Bytes of committed prepares kept in memory for replicas that miss them.
+    pub fn retained_bytes(&self) -> u64 {
+        self.log.through(self.commit) - self.log.through(self.log.base().op)
+    }
+
+    /// Forgets the committed prepares: a replica that misses them gets a whole state instead.
+    pub fn forget_retained(&mut self) {
+        self.log.evict(self.commit, 0);
+    }
+
     /// The prepare at `op`, while it is in memory.
     pub fn prepare(&self, op: u64) -> Option<&Prepare> {
         self.log.get(op)

@@ -148,6 +148,8 @@ pub struct PartitionGroup {
     tail: Tail,
     /// Bytes of the tail when the shard counted them last.
     counted_tail: usize,
+    /// Bytes of retained prepares when the shard counted them last.
+    counted_retained: u64,
     /// Whether the tail was read or appended to since the shard last looked.
     tail_used: bool,
     pending: VecDeque<writes::Pending>,
@@ -243,6 +245,7 @@ impl PartitionGroup {
             segments: found.segments,
             tail: Tail::new(config.tail_bytes_max),
             counted_tail: 0,
+            counted_retained: 0,
             tail_used: false,
             pending,
             truncated_waiters: Vec::new(),
@@ -273,6 +276,17 @@ impl PartitionGroup {
     pub fn count_tail(&mut self) -> (usize, usize) {
         let before = std::mem::replace(&mut self.counted_tail, self.tail.bytes());
         (before, self.counted_tail)
+    }
+
+    /// Bytes of committed prepares kept for members that miss them, at the last count and now.
+    pub fn count_retained(&mut self) -> (u64, u64) {
+        let now = self.log.replica().retained_bytes();
+        (std::mem::replace(&mut self.counted_retained, now), now)
+    }
+
+    /// Forgets those prepares: a member that misses them gets a whole state instead.
+    pub fn forget_retained(&mut self) {
+        self.log.forget_retained();
     }
 
     /// Forgets the tail unless it was used since the last call. True when it is gone.

@@ -82,6 +82,7 @@ pub fn config(boot: u128) -> ShardConfig {
             waiting_max: 4,
         },
         tails_bytes_max: 4_000,
+        repair_bytes_max: 0,
         read_bytes_max: 1 << 20,
         parked_max: 8,
         parked_per_session_max: 4,
