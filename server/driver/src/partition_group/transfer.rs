@@ -239,12 +239,19 @@ impl PartitionGroup {
         }
         let at = manifest.at;
         let held = at.op <= applied || self.pending.iter().any(|pending| pending.header.end() == at);
-        if held && !incoming.from_scratch {
-            self.incoming = None;
-            return self.step(now, Input::StateHeld { at }, storage);
-        }
         // What is of another history here is not kept.
         let nothing_kept = self.kept == Some(Kept(None));
+        if held && !incoming.from_scratch {
+            self.incoming = None;
+            if nothing_kept && next > 0 {
+                return self.step(now, Input::StateFailed, storage);
+            }
+            // The transfer is over: what it has placed is void, and the log goes on from where it was.
+            if let Some(Kept(mark)) = self.kept.take() {
+                self.cut_segments(mark, storage);
+            }
+            return self.step(now, Input::StateHeld { at }, storage);
+        }
         let fresh = incoming.from_scratch || nothing_kept || next > manifest.next_offset;
         let end = manifest.next_offset;
         // What was dropped there is not needed here.
