@@ -30,3 +30,19 @@ need() { command -v "$1" >/dev/null || fail "$1 is missing; run scripts/setup"; 
 
 # duration SECONDS: as 1m05s
 duration() { printf '%dm%02ds' $(($1 / 60)) $(($1 % 60)); }
+
+# Where libclang is, which reads the headers of PHP.
+libclang_folder() {
+    local found
+    for found in "${LIBCLANG_PATH:-}" /usr/lib/llvm-*/lib; do
+        if compgen -G "$found/libclang*.so*" >/dev/null; then printf '%s' "$found"; return; fi
+    done
+    return 1
+}
+
+# The version of PHP that an extension is built for, as 8.2
+php_version() { php -n -r 'echo PHP_MAJOR_VERSION, ".", PHP_MINOR_VERSION;'; }
+
+# Everything of the workspace. The PHP extension is a feature, so that a plain build of it all needs no PHP.
+everything=(--workspace --features iggy-php/extension)
+if libclang=$(libclang_folder); then export LIBCLANG_PATH=$libclang; fi

@@ -323,6 +323,7 @@ impl Parallel {
 }
 
 /// For calls that return nothing.
+#[allow(clippy::unnecessary_wraps, reason = "the form of every conversion")]
 pub fn nothing((): ()) -> PhpResult<Zval> {
     Ok(Zval::null())
 }

@@ -1,4 +1,5 @@
-//! The client: every operation of the core, under its name there.
+//! The client: every operation of the core, under its name there. All in one block, because a class of PHP is exported
+//! from one.
 
 use std::sync::Arc;
 
@@ -12,13 +13,17 @@ use iggy_ffi::settings::{self, ProducerHooks};
 use iggy_ffi::{Failure, Owned, call, operations};
 use serde_json::{Value, json};
 
+use crate::arguments::{
+    change, client_settings, new_resource, of_group, of_offset, of_stream, of_topic, of_user, permissions_of,
+    with_given, with_start,
+};
 use crate::call::{Parallel, duration, nothing, run};
 use crate::consumer::Consumer;
 use crate::events::Events;
-use crate::failure::{OrThrow, class_name, invalid};
+use crate::failure::{OrThrow, invalid};
 use crate::lifetime::{self, Failures};
 use crate::message::{messages_of, polled};
-use crate::options::{Partitioning, PollOptions, consumer_json, read_start, who_reads};
+use crate::options::{Partitioning, PollOptions, read_start, who_reads};
 use crate::partitioner::{self, Kept};
 use crate::position::Checkpoint;
 use crate::producer::{Producer, confirmations};
@@ -31,7 +36,7 @@ use crate::value::{
 #[php_class]
 #[php(name = "Iggy\\Client")]
 pub struct Client {
-    client: Owned<IggyClient>,
+    core: Owned<IggyClient>,
     /// The name it has among the persistent ones.
     persistent: Option<String>,
     _partitioner: Option<Kept>,
@@ -39,7 +44,7 @@ pub struct Client {
 
 impl Client {
     fn core(&self) -> PhpResult<IggyClient> {
-        self.client.get().cloned().or_throw()
+        self.core.get().cloned().or_throw()
     }
 
     /// An operation by its name.
@@ -59,70 +64,6 @@ impl Client {
     }
 }
 
-fn of_stream(stream: &Zval) -> PhpResult<Value> {
-    Ok(json!({ "stream": to_json("stream", stream)? }))
-}
-
-fn of_topic(stream: &Zval, topic: &Zval) -> PhpResult<Value> {
-    Ok(with(of_stream(stream)?, "topic", to_json("topic", topic)?))
-}
-
-fn of_group(stream: &Zval, topic: &Zval, group: &Zval) -> PhpResult<Value> {
-    Ok(with(of_topic(stream, topic)?, "group", to_json("group", group)?))
-}
-
-fn of_user(user: &Zval) -> PhpResult<Value> {
-    Ok(json!({ "user": to_json("user", user)? }))
-}
-
-fn of_offset(given: &Zval, stream: &Zval, topic: &Zval, partition_id: i64) -> PhpResult<Value> {
-    let place = with(of_topic(stream, topic)?, "partition_id", partition_id);
-    Ok(with(place, "consumer", consumer_json(given)?))
-}
-
-/// What changes of a resource.
-fn change(place: Value, options: Option<&ZendHashTable>, reset: Option<&ZendHashTable>) -> PhpResult<Value> {
-    let mut names = Vec::new();
-    for each in reset.into_iter().flat_map(ZendHashTable::values) {
-        names.push(to_json("reset", each)?);
-    }
-    let options = settings_of("options", options)?;
-    Ok(with(with(place, "options", options), "reset", names))
-}
-
-/// Options of something new.
-fn change_free(place: Value, options: Option<&ZendHashTable>) -> PhpResult<Value> {
-    Ok(with(place, "options", settings_of("options", options)?))
-}
-
-/// What a user may do.
-fn permissions_of(given: Option<&ZendHashTable>) -> PhpResult<Option<Value>> {
-    given.map(|given| settings_of("permissions", Some(given))).transpose()
-}
-
-/// From the earliest change on, unless it is said.
-fn with_start(options: Value) -> Value {
-    if options.get("start").is_some() {
-        options
-    } else {
-        with(options, "start", "earliest")
-    }
-}
-
-/// Adds what was given, and leaves out what was not.
-fn with_given(arguments: Value, name: &str, given: Option<impl Into<Value>>) -> Value {
-    match given {
-        Some(value) => with(arguments, name, value),
-        None => arguments,
-    }
-}
-
-/// Settings of a client, and what makes it.
-fn client_settings(connection_string: Option<String>, options: Option<&ZendHashTable>) -> PhpResult<Value> {
-    let options = settings_of("options of a client", options)?;
-    Ok(with_given(options, "connection_string", connection_string))
-}
-
 #[php_impl]
 impl Client {
     pub fn __construct(
@@ -134,7 +75,7 @@ impl Client {
         let (kept, partitioner) = partitioner::keep(partitioner)?;
         let client = call::enter(|| settings::client(settings, partitioner)).or_throw()?;
         Ok(Self {
-            client: Owned::new(client),
+            core: Owned::new(client),
             persistent: None,
             _partitioner: kept,
         })
@@ -145,7 +86,7 @@ impl Client {
         let name = settings.to_string();
         let client = lifetime::persistent(&name, || call::enter(|| settings::client(settings, None)))?;
         Ok(Self {
-            client: Owned::new(client),
+            core: Owned::new(client),
             persistent: Some(name),
             _partitioner: None,
         })
@@ -410,7 +351,7 @@ impl Client {
         options: Option<&ZendHashTable>,
     ) -> PhpResult<Zval> {
         let arguments = with_given(
-            with(change_free(of_stream(stream)?, options)?, "name", name),
+            with(new_resource(of_stream(stream)?, options)?, "name", name),
             "partitions_count",
             partitions_count,
         );
@@ -653,7 +594,7 @@ impl Client {
         options: Option<&ZendHashTable>,
         encryption_key: Option<&Zval>,
     ) -> PhpResult<Zval> {
-        let mut arguments = with(change_free(json!({}), options)?, "name", name);
+        let mut arguments = with(new_resource(json!({}), options)?, "name", name);
         if let Some(key) = encryption_key.filter(|key| !key.is_null()) {
             let text = STANDARD.encode(bytes_of("an encryption key", key)?);
             arguments = with(arguments, "encryption_key", text);
@@ -670,7 +611,7 @@ impl Client {
         options: Option<&ZendHashTable>,
     ) -> PhpResult<Zval> {
         let arguments = json!({ "username": username, "password": password });
-        let arguments = with_given(change_free(arguments, options)?, "status", status);
+        let arguments = with_given(new_resource(arguments, options)?, "status", status);
         let arguments = with_given(arguments, "permissions", permissions_of(permissions)?);
         self.invoke("create_user", arguments)
     }
@@ -686,22 +627,6 @@ impl Client {
             let archive = STANDARD.decode(text).map_err(|error| invalid(error.to_string()))?;
             Ok(bytes(&archive))
         })
-    }
-
-    /// For the test that nothing of the core is missing: its operations.
-    pub fn operation_names() -> Vec<String> {
-        let names = iggy::operations::OPERATIONS.iter();
-        names.map(|operation| operation.name.to_owned()).collect()
-    }
-
-    /// For the test that each has its exception: the classes of failures, as names of exceptions.
-    pub fn exception_names() -> Vec<String> {
-        iggy_ffi::Class::ALL.iter().map(|class| class_name(*class)).collect()
-    }
-
-    /// For the test that a panic of the core is an exception.
-    pub fn panics(&self) -> PhpResult<Zval> {
-        run(async { Ok::<(), Failure>(()).map(|()| panic!("on purpose")) }, nothing)
     }
 }
 

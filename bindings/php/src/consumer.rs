@@ -23,7 +23,7 @@ use crate::value::{list, number32, number64, object, wide};
 #[php(name = "Iggy\\Consumer")]
 #[php(implements(ce = ce::iterator, stub = "\\Iterator"))]
 pub struct Consumer {
-    consumer: Owned<Arc<SharedConsumer>>,
+    core: Owned<Arc<SharedConsumer>>,
     /// Nothing will come any more.
     ended: Arc<AtomicBool>,
     /// Where a loop over it stands: the message, and how many came before.
@@ -34,7 +34,7 @@ pub struct Consumer {
 impl Consumer {
     pub fn of(consumer: IggyConsumer) -> Self {
         Self {
-            consumer: Owned::new(Arc::new(SharedConsumer::new(consumer))),
+            core: Owned::new(Arc::new(SharedConsumer::new(consumer))),
             ended: Arc::default(),
             current: Zval::null(),
             passed: 0,
@@ -42,7 +42,7 @@ impl Consumer {
     }
 
     fn shared(&self) -> PhpResult<Arc<SharedConsumer>> {
-        self.consumer.get().cloned().or_throw()
+        self.core.get().cloned().or_throw()
     }
 
     fn read(&self, ask: Ask, timeout: Option<i64>) -> PhpResult<Zval> {

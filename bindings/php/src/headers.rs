@@ -153,7 +153,7 @@ pub fn from_array(given: &ZendHashTable) -> PhpResult<UserHeaders> {
             }
             (key, _) => {
                 // PHP turns a key of digits into a number; what was meant is the text.
-                let key = TypedValue::string(&key.to_string())
+                let key = TypedValue::string(key.to_string())
                     .map_err(IggyError::from)
                     .or_throw()?;
                 (key, by_itself(value)?)

@@ -15,6 +15,7 @@
     reason = "methods have the form that PHP calls"
 )]
 
+mod arguments;
 mod call;
 mod client;
 mod consumer;
@@ -31,6 +32,36 @@ mod reader;
 mod value;
 
 use ext_php_rs::prelude::*;
+use ext_php_rs::types::Zval;
+use iggy_ffi::Failure;
+
+/// The operations of the core, for the test that none is missing here.
+#[php_function]
+#[php(name = "Iggy\\Internal\\operation_names")]
+fn operation_names() -> Vec<String> {
+    let names = iggy::operations::OPERATIONS.iter();
+    names.map(|operation| operation.name.to_owned()).collect()
+}
+
+/// The names of exceptions, one for each class of failures, for the test that none is missing.
+#[php_function]
+#[php(name = "Iggy\\Internal\\exception_names")]
+fn exception_names() -> Vec<String> {
+    iggy_ffi::Class::ALL
+        .iter()
+        .map(|class| failure::class_name(*class))
+        .collect()
+}
+
+/// A call that panics inside the core, for the test that it ends with an exception.
+#[php_function]
+#[php(name = "Iggy\\Internal\\panics")]
+fn panics() -> PhpResult<Zval> {
+    call::run(
+        async { Ok::<(), Failure>(()).map(|()| panic!("on purpose")) },
+        call::nothing,
+    )
+}
 
 /// What the extension consists of.
 #[php_module]
@@ -61,4 +92,7 @@ pub fn get_module(module: ModuleBuilder) -> ModuleBuilder {
         .class::<consumer::Consumer>()
         .class::<producer::Producer>()
         .class::<client::Client>()
+        .function(wrap_function!(operation_names))
+        .function(wrap_function!(exception_names))
+        .function(wrap_function!(panics))
 }

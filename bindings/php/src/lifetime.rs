@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ext_php_rs::error::php_error;
 use ext_php_rs::flags::ErrorType;
@@ -24,7 +24,7 @@ const MOST_PERSISTENT: usize = 64;
 /// Failures of background sends that are kept until somebody looks.
 const MOST_FAILURES: usize = 1000;
 
-/// How long the end of a request waits for what is buffered.
+/// How long the end of a request waits for what is buffered, by all producers together.
 const FLUSH_DEADLINE: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
@@ -109,9 +109,14 @@ pub fn buffers_no_more(failures: &Arc<Failures>) {
 }
 
 fn flush() {
+    let end = Instant::now() + FLUSH_DEADLINE;
     for (producer, failures) in with(|found| std::mem::take(&mut found.buffering)) {
         let token = CancellationToken::new();
-        let ended = call::wait(async { producer.shutdown().await }, Some(FLUSH_DEADLINE), &token);
+        let ended = call::wait(
+            async { producer.shutdown().await },
+            Some(end.saturating_duration_since(Instant::now())),
+            &token,
+        );
         let mut lost = failures.take();
         lost.extend(ended.err());
         for failure in lost {

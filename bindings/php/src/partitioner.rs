@@ -157,8 +157,11 @@ pub struct Partitioner {
     waits: Arc<AtomicBool>,
 }
 
+/// A callable that is kept, and what the core asks instead of it; neither when there is no partitioner.
+pub type KeptAndAsked = (Option<Kept>, Option<Arc<dyn iggy::Partitioner>>);
+
 /// Keeps a callable, and makes of it what the core asks.
-pub fn keep(given: Option<&Zval>) -> PhpResult<(Option<Kept>, Option<Arc<dyn iggy::Partitioner>>)> {
+pub fn keep(given: Option<&Zval>) -> PhpResult<KeptAndAsked> {
     let Some(given) = given.filter(|given| !given.is_null()) else {
         return Ok((None, None));
     };

@@ -33,7 +33,7 @@ pub fn confirmations(found: Vec<SendConfirmation>) -> PhpResult<Zval> {
 #[php_class]
 #[php(name = "Iggy\\Producer")]
 pub struct Producer {
-    producer: Owned<IggyProducer>,
+    core: Owned<IggyProducer>,
     failures: Arc<Failures>,
     _partitioner: Option<Kept>,
 }
@@ -44,14 +44,14 @@ impl Producer {
             lifetime::buffers(&producer, &failures);
         }
         Self {
-            producer: Owned::new(producer),
+            core: Owned::new(producer),
             failures,
             _partitioner: partitioner,
         }
     }
 
     fn core(&self) -> PhpResult<IggyProducer> {
-        self.producer.get().cloned().or_throw()
+        self.core.get().cloned().or_throw()
     }
 }
 

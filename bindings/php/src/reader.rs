@@ -22,7 +22,7 @@ use crate::value::{list, number32};
 #[php(name = "Iggy\\Reader")]
 #[php(implements(ce = ce::iterator, stub = "\\Iterator"))]
 pub struct Reader {
-    reader: Owned<Arc<SharedReader>>,
+    core: Owned<Arc<SharedReader>>,
     /// Where a loop over it stands: the batch, and how many came before.
     current: Zval,
     passed: i64,
@@ -31,14 +31,14 @@ pub struct Reader {
 impl Reader {
     pub fn of(reader: PartitionReader) -> Self {
         Self {
-            reader: Owned::new(Arc::new(SharedReader::new(reader))),
+            core: Owned::new(Arc::new(SharedReader::new(reader))),
             current: Zval::null(),
             passed: 0,
         }
     }
 
     fn shared(&self) -> PhpResult<Arc<SharedReader>> {
-        self.reader.get().cloned().or_throw()
+        self.core.get().cloned().or_throw()
     }
 
     fn read(&self, timeout: Option<i64>) -> PhpResult<Zval> {

@@ -30,7 +30,7 @@ pub fn bytes(bytes: &[u8]) -> Zval {
 /// The bytes of a string of PHP.
 pub fn bytes_of<'a>(what: &str, given: &'a Zval) -> PhpResult<&'a [u8]> {
     let text = given.zend_str();
-    text.map(|text| text.as_bytes())
+    text.map(ZendStr::as_bytes)
         .ok_or_else(|| invalid(format!("{what} is a string")))
 }
 

@@ -3,10 +3,14 @@
 //! A forked child has the memory of its parent but none of its threads: a call on the parent's runtime would wait for
 //! ever, its own deadline included. So the runtime remembers its process, and a child makes one of its own. Nothing here
 //! takes a lock, because another thread of the parent may have held it when the process forked.
+//!
+//! Its threads take no signals: a signal to the process is for a thread of the language, whose handlers may not run on
+//! any other.
 
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
+use nix::sys::signal::{SigSet, Signal};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::Failure;
@@ -32,6 +36,7 @@ pub fn handle() -> Result<Handle, Failure> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .thread_name("iggy")
+        .on_thread_start(block_signals)
         .enable_all()
         .build()
         .map_err(|error| Failure::internal(&format!("no runtime: {error}")))?;
@@ -50,6 +55,22 @@ pub fn handle() -> Result<Handle, Failure> {
         || made.runtime.handle().clone(),
         |current| current.runtime.handle().clone(),
     ))
+}
+
+/// Blocks every signal that comes from outside; what a thread does wrong itself still ends the process at once.
+fn block_signals() {
+    let mut blocked = SigSet::all();
+    for own in [
+        Signal::SIGBUS,
+        Signal::SIGFPE,
+        Signal::SIGILL,
+        Signal::SIGSEGV,
+        Signal::SIGTRAP,
+    ] {
+        blocked.remove(own);
+    }
+    // It fails for a set that is malformed, which this one is not.
+    let _ = blocked.thread_block();
 }
 
 /// Threads of the runtime. A client is bound by its sockets; two keep one slow conversion from holding up another.
@@ -72,6 +93,22 @@ pub fn stop() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn given_a_thread_of_the_runtime_when_asked_should_block_signals_and_leave_ours_alone() {
+        let masks = async {
+            (
+                SigSet::thread_get_mask(),
+                tokio::task::spawn_blocking(SigSet::thread_get_mask).await,
+            )
+        };
+        let (of_worker, of_other) = handle().unwrap().block_on(handle().unwrap().spawn(masks)).unwrap();
+        for mask in [of_worker.unwrap(), of_other.unwrap().unwrap()] {
+            assert!(mask.contains(Signal::SIGTERM) && mask.contains(Signal::SIGUSR1));
+            assert!(!mask.contains(Signal::SIGSEGV));
+        }
+        assert!(!SigSet::thread_get_mask().unwrap().contains(Signal::SIGTERM));
+    }
 
     #[test]
     fn given_many_threads_when_they_ask_at_once_should_all_get_the_same_runtime() {
