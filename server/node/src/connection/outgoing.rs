@@ -355,7 +355,7 @@ mod tests {
         drop(outlet);
         let writer = crate::connection::writer::write(&sink, received, &queued, sent);
         let mut written = Vec::new();
-        let (_, read) = tokio::join!(writer, socket.read_to_end(&mut written));
+        let ((), read) = tokio::join!(writer, socket.read_to_end(&mut written));
         assert_eq!(read.unwrap(), 1256 + 260);
         assert_eq!(written[256..1256], [7; 1000]);
         assert_eq!(&written[1256 + 256..], b"next");
