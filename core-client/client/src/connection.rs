@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -21,7 +21,7 @@ use iggy_protocol::limits::{DEFAULT_MAX_FRAME_BYTES, HEADER_SIZE, MAX_IN_FLIGHT,
 use iggy_protocol::{EvictionHeader, ReplyHeader, RequestHeader};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, ReadHalf, WriteHalf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::transport::ByteStream;
@@ -38,6 +38,8 @@ pub const MAX_REPLY_BYTES: usize = {
 
 /// Frames up to this size are gathered into one write.
 const GATHER_BYTES: usize = 16 * 1024;
+/// How long the end of a connection waits for the peer to take what was written.
+const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 /// Gathered bytes that are written without waiting for more.
 const GATHER_LIMIT: usize = 64 * 1024;
 
@@ -100,6 +102,8 @@ struct Shared {
     waiting: Mutex<HashMap<u64, Waiting>>,
     reason: OnceLock<CloseReason>,
     closed: CancellationToken,
+    /// Grows with whatever comes from the peer, and with every part of a large frame that goes to it.
+    moved: AtomicU64,
 }
 
 impl Shared {
@@ -182,6 +186,7 @@ impl Connection {
             waiting: Mutex::default(),
             reason: OnceLock::new(),
             closed: CancellationToken::new(),
+            moved: AtomicU64::new(0),
         });
         let (outgoing, frames) = mpsc::channel(MAX_IN_FLIGHT);
         let (reader, half) = tokio::io::split(stream);
@@ -207,6 +212,11 @@ impl Connection {
     /// Why it ended.
     pub fn close_reason(&self) -> CloseReason {
         self.shared.reason()
+    }
+
+    /// Rises while the peer shows that it lives. A small frame that the system took shows nothing.
+    pub fn moved(&self) -> u64 {
+        self.shared.moved.load(Ordering::Relaxed)
     }
 
     /// Ends it: every waiting request is told.
@@ -342,24 +352,26 @@ async fn write_frames(
     let outcome = tokio::select! {
         biased;
         () = shared.closed.cancelled() => Ok(()),
-        outcome = write_until_end(&writing, &mut frames) => outcome,
+        outcome = write_until_end(&writing, &mut frames, &shared) => outcome,
     };
     if let Err(error) = outcome {
         shared.close(CloseReason::Lost(format!("writing failed: {error}")));
     }
-    let _ = writing.lock().await.half.shutdown().await;
+    // A peer that takes nothing any more must not keep the socket.
+    let _ = tokio::time::timeout(CLOSE_LIMIT, async { writing.lock().await.half.shutdown().await }).await;
 }
 
 /// Gathers small frames that wait together into one write; large ones are written where they lie.
 async fn write_until_end(
     writing: &tokio::sync::Mutex<Writing>,
     frames: &mut mpsc::Receiver<Outgoing>,
+    shared: &Shared,
 ) -> io::Result<()> {
     let mut gathered = BytesMut::with_capacity(GATHER_LIMIT);
     while let Some(first) = frames.recv().await {
         let mut writing = writing.lock().await;
         let Writing { half, rest } = &mut *writing;
-        half.write_all_buf(rest).await?;
+        write_large(half, rest, shared).await?;
         let mut next = Some(first);
         while let Some(Outgoing { frame, written }) = next {
             // From here on the frame may reach the server, even if the write fails.
@@ -369,7 +381,7 @@ async fn write_until_end(
             } else {
                 half.write_all(&gathered).await?;
                 gathered.clear();
-                half.write_all(&frame).await?;
+                write_large(half, &mut frame.clone(), shared).await?;
             }
             next = if gathered.len() < GATHER_LIMIT {
                 frames.try_recv().ok()
@@ -380,6 +392,17 @@ async fn write_until_end(
         half.write_all(&gathered).await?;
         gathered.clear();
         half.flush().await?;
+    }
+    Ok(())
+}
+
+/// Writes part by part, and notes that the peer takes them.
+async fn write_large(writer: &mut (impl AsyncWrite + Unpin), frame: &mut Bytes, shared: &Shared) -> io::Result<()> {
+    while !frame.is_empty() {
+        if writer.write_buf(frame).await? == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        shared.moved.fetch_add(1, Ordering::Relaxed);
     }
     Ok(())
 }
@@ -430,7 +453,7 @@ async fn read_until_end(reader: &mut (impl AsyncRead + Unpin), shared: &Shared) 
                 "a reply of {size} bytes is above the {limit} that were asked for"
             ));
         }
-        let body = match read_body(reader, size).await {
+        let body = match read_body(reader, size, shared).await {
             Ok(body) => body,
             Err(error) => return CloseReason::Lost(format!("reading failed: {error}")),
         };
@@ -451,13 +474,100 @@ fn eviction(header: &[u8; HEADER_SIZE]) -> CloseReason {
     }
 }
 
-async fn read_body(reader: &mut (impl AsyncRead + Unpin), size: usize) -> io::Result<Bytes> {
+async fn read_body(reader: &mut (impl AsyncRead + Unpin), size: usize, shared: &Shared) -> io::Result<Bytes> {
     let mut body = BytesMut::with_capacity(size);
     let mut rest = reader.take(size as u64);
     while body.len() < size {
         if rest.read_buf(&mut body).await? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        shared.moved.fetch_add(1, Ordering::Relaxed);
     }
     Ok(body.freeze())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iggy_protocol::{Command, Operation};
+    use tokio::io::DuplexStream;
+
+    fn frame(number: u64, body: usize) -> Bytes {
+        let mut header = RequestHeader::new(Operation::NonReplicated, body);
+        header.code = Command::Ping.code().into();
+        header.request = number.into();
+        let mut frame = BytesMut::from(&header.as_array()[..]);
+        frame.resize(HEADER_SIZE + body, 0);
+        frame.freeze()
+    }
+
+    async fn take(peer: &mut DuplexStream, bytes: usize) {
+        let mut taken = vec![0; bytes];
+        peer.read_exact(&mut taken).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn given_a_large_frame_when_the_peer_takes_it_bit_by_bit_should_show_that_the_peer_lives() {
+        let (stream, mut peer) = tokio::io::duplex(1000);
+        let connection = Connection::start(Box::new(stream));
+        let sending = connection.clone();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        tokio::spawn(async move { sending.exchange(frame(1, 100_000), MAX_REPLY_BYTES, deadline).await });
+        take(&mut peer, 2000).await;
+        for _ in 0..20 {
+            let moved = connection.moved();
+            take(&mut peer, 4000).await;
+            assert!(connection.moved() > moved);
+        }
+    }
+
+    #[tokio::test]
+    async fn given_a_small_frame_when_only_the_system_took_it_should_show_nothing() {
+        let (stream, mut peer) = tokio::io::duplex(10_000);
+        let connection = Connection::start(Box::new(stream));
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let exchange = connection.exchange(frame(1, 10), MAX_REPLY_BYTES, deadline);
+        tokio::select! {
+            _ = exchange => panic!("nobody answered"),
+            () = take(&mut peer, HEADER_SIZE + 10) => {}
+        }
+        assert_eq!(connection.moved(), 0);
+    }
+
+    /// Takes writes and never flushes or closes, as TLS does over a peer that takes nothing.
+    struct Stuck;
+
+    impl AsyncRead for Stuck {
+        fn poll_read(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            _: &mut tokio::io::ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+    }
+
+    impl AsyncWrite for Stuck {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn given_a_peer_that_takes_nothing_when_closed_should_let_the_socket_go() {
+        let connection = Connection::start(Box::new(Stuck));
+        let writing = Arc::downgrade(&connection.writing);
+        connection.close("the client was shut down");
+        drop(connection);
+        tokio::time::sleep(CLOSE_LIMIT * 2).await;
+        assert_eq!(writing.strong_count(), 0);
+    }
 }

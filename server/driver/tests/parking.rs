@@ -256,6 +256,16 @@ fn given_full_bounds_when_another_wait_comes_should_be_refused_until_one_ends() 
 }
 
 #[test]
+fn given_a_wait_for_the_end_of_all_offsets_when_messages_come_should_wait_on() {
+    let mut desk = Desk::new(roomy(), 1);
+    let ticket = desk.poll(key(0), 1, poll_from(u64::MAX));
+    desk.send(key(0), 2, 10);
+    assert_eq!(desk.polled(ticket), None);
+    desk.tick(1_000_000);
+    assert_eq!(desk.polled(ticket), Some(0));
+}
+
+#[test]
 fn given_waiting_readers_when_a_message_comes_should_answer_the_first_of_them_before_its_producer() {
     let mut desk = Desk::new(roomy(), 1);
     let readers: Vec<u64> = (0..20).map(|_| desk.poll(key(0), 1, poll_from(0))).collect();

@@ -290,3 +290,61 @@ async fn given_positions_of_a_topic_that_was_created_again_when_used_should_be_r
     let next = poll(PollingStrategy::next().into()).await.unwrap();
     assert_eq!(next.messages.len(), 8, "no offset was stored");
 }
+
+/// A client that is gone with its runtime, without a word.
+fn vanish_while_reading(connection_string: String) {
+    let client = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let kept = runtime.block_on(async {
+            let client = IggyClient::from_connection_string(&connection_string).unwrap();
+            client.connect().await.unwrap();
+            let options = PollOptions {
+                commit: CommitPolicy::OnRead,
+                ..PollOptions::wait(IggyDuration::from_secs(20))
+            };
+            let consumer = client.consumer("audit", "orders", "created").unwrap();
+            let mut consumer = consumer.partitions([0, 1]).poll_options(options).build();
+            consumer.init().await.unwrap();
+            // Long enough for its fetch to wait at the server; were it too short, the test would prove less.
+            let _ = tokio::time::timeout(Duration::from_millis(300), consumer.next()).await;
+            (client, consumer)
+        });
+        // First the tasks that could say goodbye, then the sockets.
+        drop(runtime);
+        drop(kept);
+    });
+    client.join().unwrap();
+}
+
+#[tokio::test]
+async fn given_a_client_that_vanishes_while_its_fetch_waits_should_not_read_for_it_any_more() {
+    let server = TestServer::start().await.unwrap();
+    let client = connected(&server).await;
+    let (stream, topic) = with_topic(&client, 2).await;
+    let string = server.connection_string();
+    tokio::task::spawn_blocking(|| vanish_while_reading(string))
+        .await
+        .unwrap();
+    let alone = async {
+        while client.get_clients().await.unwrap().len() > 1 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), alone)
+        .await
+        .expect("the client is gone");
+    fill(&client, &stream, &topic, 0, 5).await;
+    let consumer = Consumer::new(named("audit"));
+    for partition in [0, 1] {
+        let stored = client.get_consumer_offset(&consumer, &stream, &topic, partition).await;
+        assert!(
+            stored.unwrap().is_none(),
+            "nobody received a message of partition {partition}"
+        );
+    }
+    client.shutdown().await.unwrap();
+}

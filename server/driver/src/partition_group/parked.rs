@@ -201,18 +201,23 @@ impl PartitionGroup {
         let end = self.state.next_offset;
         let bytes = self.tail.pushed();
         let timestamp = self.tail.last_timestamp().unwrap_or(0);
+        // Each is looked at once, whatever comes of it.
+        let mut wait_on = Vec::new();
         while let Some((number, mut parked)) = self.parked.take_due(end, bytes, timestamp) {
             match self.judge(&parked.served.poll, parked.start) {
                 // The log was cut since the poll came, or reached its start only now: it waits on in its new place.
                 Verdict::Wait(start, until) => {
                     (parked.start, parked.until) = (start, until);
-                    self.parked.insert(number, parked);
+                    wait_on.push((number, parked));
                 }
                 Verdict::Serve(start) => {
                     self.notices.push(Notice::Unparked(Expiry(number)));
                     self.serve(now, parked.origin, parked.served, start, storage);
                 }
             }
+        }
+        for (number, parked) in wait_on {
+            self.parked.insert(number, parked);
         }
         self.tell_watchers();
     }

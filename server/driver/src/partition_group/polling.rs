@@ -104,7 +104,7 @@ impl PartitionGroup {
         let start = Start::Offset(offset);
         let Some(readable) = end.checked_sub(offset) else {
             // What fills the reply can be told only once the log has reached its start.
-            let first = Some(offset + 1);
+            let first = Some(offset.saturating_add(1));
             return Verdict::Wait(
                 start,
                 Until {

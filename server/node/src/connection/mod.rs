@@ -58,6 +58,8 @@ pub struct Connection {
     known: Cell<bool>,
     /// Whether a request of it may be waiting at a shard.
     waits: Cell<bool>,
+    /// Cancelled when nothing more is read from the client.
+    gone: CancellationToken,
     /// Fetches that wait, by request number.
     fetches: RefCell<HashMap<u64, CancellationToken>>,
     /// Whose turn it is in the fetches of each reader.
@@ -87,7 +89,7 @@ impl Connection {
 
     /// Notes a fetch that may wait; its token is cancelled when the client no longer wants it.
     pub fn start_fetch(&self, request: u64) -> CancellationToken {
-        let token = self.outlet.close.child_token();
+        let token = self.gone.child_token();
         self.fetches.borrow_mut().insert(request, token.clone());
         token
     }
@@ -138,6 +140,7 @@ where
         bound: Cell::new(None),
         known: Cell::new(false),
         waits: Cell::new(false),
+        gone: close.child_token(),
         fetches: RefCell::default(),
         fetch_turns: RefCell::default(),
         outlet: Outlet {
@@ -164,6 +167,8 @@ where
         }
     }
     node.connections.close(client_id);
+    // Nobody waits for its fetches any more; what they would store, nobody would have read.
+    connection.gone.cancel();
     if connection.waits.get() {
         for shard in &node.shards {
             shard.send_waiting(ShardMessage::Disconnected(client_id)).await;

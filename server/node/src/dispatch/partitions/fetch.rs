@@ -115,7 +115,7 @@ impl Fetch {
         self.wait(reads_end, cancelled).await?;
         // A cancelled fetch stores nothing, so it reads nothing.
         if !cancelled.is_cancelled() {
-            self.read(reads_end).await;
+            self.read(reads_end, cancelled).await;
         }
         Ok(self.reply())
     }
@@ -225,7 +225,7 @@ impl Fetch {
     }
 
     /// Reads what was counted, by turns.
-    async fn read(&mut self, reads_end: Instant) {
+    async fn read(&mut self, reads_end: Instant, cancelled: &CancellationToken) {
         let mut ready: BTreeMap<u32, (usize, Share)> = BTreeMap::new();
         for (at, target) in self.targets.iter().enumerate() {
             if let Some(counted) = target.counted.filter(|counted| counted.messages > 0) {
@@ -251,6 +251,9 @@ impl Fetch {
         let mut parts = shares::shares(total, &wants);
         let mut spare = Share { count: 0, bytes: 0 };
         for (turn, partition) in turns.iter().enumerate() {
+            if cancelled.is_cancelled() {
+                break;
+            }
             // What those before have not used.
             let share = Share {
                 count: parts[turn].count + spare.count,

@@ -56,30 +56,40 @@ pub(super) fn holds_a_message(share: Share) -> bool {
     share.count > 0 && share.bytes >= RECORD_MIN as u64
 }
 
-/// Readers whose turns are remembered; the turns of others begin anew.
-const READERS_MAX: usize = 256;
+/// Turns that are remembered on a connection; beyond them, all begin anew.
+const TURNS_MAX: usize = 4096;
 
-/// Whose turn it is to be first: the next partition after the one that was read last.
+/// Whose turn it is to be first: the partition that was first longest ago. A reader may ask for some of its partitions now
+/// and for others then; each of them has its turn.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
-    last: HashMap<Vec<u8>, u32>,
+    /// Counts the fetches.
+    now: u64,
+    /// When each partition of each reader was first.
+    first: HashMap<Vec<u8>, HashMap<u32, u64>>,
+    kept: usize,
 }
 
 impl Turns {
-    /// Puts the partitions of a reader, sorted, into the order of their turns.
+    /// Puts the partitions of a reader into the order of their turns.
     pub(super) fn order(&self, reader: &[u8], partitions: &mut [u32]) {
-        partitions.sort_unstable();
-        let last = self.last.get(reader).copied();
-        let first = last.map_or(0, |last| partitions.partition_point(|partition| *partition <= last));
-        partitions.rotate_left(first % partitions.len().max(1));
+        let turns = self.first.get(reader);
+        partitions
+            .sort_unstable_by_key(|partition| (turns.and_then(|turns| turns.get(partition).copied()), *partition));
     }
 
-    /// Notes the partition of a reader that was read last in its turn.
+    /// Notes the partition of a reader that was first.
     pub(super) fn note(&mut self, reader: &[u8], partition: u32) {
-        if self.last.len() >= READERS_MAX && !self.last.contains_key(reader) {
-            self.last.clear();
+        if self.kept >= TURNS_MAX {
+            self.first.clear();
+            self.kept = 0;
         }
-        self.last.insert(reader.to_vec(), partition);
+        self.now += 1;
+        let turns = match self.first.get_mut(reader) {
+            Some(turns) => turns,
+            None => self.first.entry(reader.to_vec()).or_default(),
+        };
+        self.kept += usize::from(turns.insert(partition, self.now).is_none());
     }
 }
 
@@ -140,11 +150,27 @@ mod tests {
     }
 
     #[test]
+    fn given_fetches_of_some_partitions_and_of_others_in_turn_should_read_each_of_them() {
+        let mut turns = Turns::default();
+        let mut read = [0; 4];
+        for _ in 0..10 {
+            for mut ready in [[0, 1], [2, 3]] {
+                turns.order(b"reader", &mut ready);
+                turns.note(b"reader", ready[0]);
+                read[ready[0] as usize] += 1;
+            }
+        }
+        assert_eq!(read, [5; 4]);
+    }
+
+    #[test]
     fn given_many_readers_when_their_turns_are_kept_should_stay_within_a_bound() {
         let mut turns = Turns::default();
-        for reader in 0..10 * READERS_MAX {
+        for reader in 0..3 * TURNS_MAX {
             turns.note(&reader.to_le_bytes(), 1);
+            turns.note(b"one", reader as u32);
         }
-        assert!(turns.last.len() <= READERS_MAX);
+        let kept: usize = turns.first.values().map(HashMap::len).sum();
+        assert!(kept <= TURNS_MAX + 1);
     }
 }
