@@ -1,7 +1,7 @@
 'use strict';
 
 // Builds the native module with the workspace's own cargo build, so that it shares what the other crates built, and puts
-// it where the loader looks. `--release` for what is published.
+// it where the loader looks. `--release` for what is published, `--built` to take what is built already.
 
 const { execFileSync } = require('node:child_process');
 const { copyFileSync, mkdirSync, renameSync } = require('node:fs');
@@ -15,7 +15,9 @@ const LIBRARIES = { linux: 'libiggy_node.so', darwin: 'libiggy_node.dylib' };
 
 const release = process.argv.includes('--release');
 const cargo = ['build', '--locked', '--package', 'iggy-node', ...(release ? ['--release'] : [])];
-execFileSync('cargo', cargo, { cwd: REPOSITORY, stdio: 'inherit' });
+if (!process.argv.includes('--built')) {
+  execFileSync('cargo', cargo, { cwd: REPOSITORY, stdio: 'inherit' });
+}
 
 const built = process.env.CARGO_TARGET_DIR ?? join(REPOSITORY, 'target');
 const library = join(built, release ? 'release' : 'debug', LIBRARIES[process.platform]);
