@@ -427,6 +427,7 @@ async fn read_until_end(reader: &mut (impl AsyncRead + Unpin), shared: &Shared) 
             };
             return CloseReason::Lost(reason);
         }
+        shared.moved.fetch_add(1, Ordering::Relaxed);
         let size = match frame_size(&header, (HEADER_SIZE + MAX_REPLY_BYTES) as u32) {
             Ok(size) => size as usize - HEADER_SIZE,
             Err(error) => return CloseReason::Lost(error.to_string()),

@@ -61,3 +61,51 @@ async fn ping(core: &Core, link: &Link, deadline: Instant) {
         link.connection.close("a heartbeat was not answered");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{ClientConfig, Endpoint};
+    use crate::connection::Connection;
+    use bytes::BytesMut;
+    use iggy_protocol::limits::HEADER_SIZE;
+    use iggy_protocol::{Operation, RequestHeader};
+    use tokio::io::AsyncReadExt;
+    use tokio::time::Duration;
+
+    const INTERVAL: Duration = Duration::from_secs(5);
+    const BODY: usize = 1 << 20;
+
+    #[tokio::test(start_paused = true)]
+    async fn given_a_large_frame_under_way_when_a_ping_waits_behind_it_should_close_only_once_nothing_moves() {
+        let core = Core::new(ClientConfig::default());
+        let (stream, mut peer) = tokio::io::duplex(1000);
+        let link = Link {
+            connection: Connection::start(Box::new(stream)),
+            epoch: 0,
+            replica: None,
+            endpoint: Endpoint::new("127.0.0.1".to_owned(), 8090),
+            since: Instant::now(),
+        };
+        let mut header = RequestHeader::new(Operation::NonReplicated, BODY);
+        header.request = 1.into();
+        let mut frame = BytesMut::from(&header.as_array()[..]);
+        frame.resize(HEADER_SIZE + BODY, 0);
+        let sending = link.connection.clone();
+        let deadline = Instant::now() + Duration::from_mins(10);
+        tokio::spawn(async move { sending.exchange(frame.freeze(), MAX_REPLY_BYTES, deadline).await });
+        let slow = async {
+            let mut taken = [0; 1000];
+            for _ in 0..10 {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                peer.read_exact(&mut taken).await.unwrap();
+            }
+        };
+        tokio::join!(ping(&core, &link, Instant::now() + INTERVAL), slow);
+        assert!(!link.connection.is_closed(), "the peer takes the frame, slowly");
+        // What the peer made room for last is written meanwhile.
+        tokio::time::sleep(INTERVAL).await;
+        ping(&core, &link, Instant::now() + INTERVAL).await;
+        assert!(link.connection.is_closed(), "the peer takes nothing any more");
+    }
+}
