@@ -229,9 +229,46 @@ fn is_beyond_help(world: &World, dead: &[u8]) -> bool {
             return true;
         }
     }
-    doubtful
-        .values()
-        .any(|count| *count > 0 && (!dead.is_empty() || *count >= usize::from(quorum.replication)))
+    let unsure = |count: &usize| *count > 0 && (!dead.is_empty() || *count >= usize::from(quorum.replication));
+    doubtful.values().any(unsure) || lacks_copies(world)
+}
+
+/// Whether a batch that somebody may still need is whole on no disk of those that live: the dead have the other copies.
+fn lacks_copies(world: &World) -> bool {
+    let groups = alive(world).flat_map(|node| node.process.iter().flat_map(|process| process.shard.partitions()));
+    groups.into_iter().any(|group| {
+        let (key, state) = (group.key(), group.state());
+        let mut next = state.log_start;
+        let mut whole: Vec<(u64, u64)> = alive(world).flat_map(|node| whole_batches(&node.disk, &key)).collect();
+        whole.sort_unstable();
+        for (first, last) in whole {
+            if first <= next {
+                next = next.max(last + 1);
+            }
+        }
+        next < state.next_offset
+    })
+}
+
+/// First and last offsets of the batches of a partition that a disk holds undamaged.
+fn whole_batches(disk: &MemoryDisk, key: &PartitionKey) -> Vec<(u64, u64)> {
+    let directory = directory(key);
+    let mut found = Vec::new();
+    for entry in disk.list(&directory).unwrap_or_default() {
+        let path = format!("{directory}/{}", entry.name);
+        let bytes = Some(path).filter(|_| is_segment(&entry.name));
+        let bytes = bytes
+            .and_then(|path| disk.read_all(&path, 1 << 30).ok().flatten())
+            .unwrap_or_default();
+        let mut rest = &bytes[..];
+        while let Ok((batch, after)) = BatchView::split_first(rest) {
+            if batch.verify().is_ok() {
+                found.push((batch.header().base_offset.get(), batch.last_offset()));
+            }
+            rest = after;
+        }
+    }
+    found
 }
 
 /// All replicas must have the same states and the same bytes (S14, L2).
