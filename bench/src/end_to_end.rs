@@ -1,7 +1,7 @@
 //! How long a message takes from its producer to a consumer that waits for it.
 
-use crate::floor::{Floor, Storing, TaskFloor};
 use crate::latency::{self, Latency};
+use crate::round_trips::{Floor, Storing, TaskFloor};
 use anyhow::Context;
 use iggy::prelude::*;
 use std::time::{Duration, Instant};

@@ -4,15 +4,20 @@
 //! number of connections and of outstanding requests, and is judged by its ratio to it. The server must be running; a
 //! bench never starts one.
 
+mod compare;
 mod end_to_end;
 mod floor;
 mod idle_consumers;
 mod latency;
 mod process;
+mod report;
+mod round_trips;
 mod small_requests;
+mod workload;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+use workload::Workload;
 
 #[derive(Parser)]
 #[command(
@@ -35,6 +40,12 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Kind {
+    #[command(flatten)]
+    Workload(Workload),
+
+    /// Two servers in turn under the same workload
+    Compare(compare::Arguments),
+
     /// One connection, one request at a time: what a small send costs beside a bare round trip
     SmallRequests(small_requests::Arguments),
 
@@ -44,15 +55,20 @@ enum Kind {
     /// Many consumers on a node to which nothing comes: requests per wait and processor time
     IdleConsumers(idle_consumers::Arguments),
 
+    /// The other process of a round trip
+    #[command(hide = true)]
+    Echo(round_trips::EchoArguments),
+
     /// The other process of a floor
     #[command(hide = true)]
-    Echo(floor::EchoArguments),
+    FloorReceiver(floor::ReceiverArguments),
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match &arguments.kind {
-        Kind::Echo(own) => floor::echo(own),
+        Kind::Echo(own) => round_trips::echo(own),
+        Kind::FloorReceiver(own) => floor::receive(own),
         _ => measure(arguments),
     };
     match result {
@@ -72,9 +88,15 @@ fn measure(arguments: Arguments) -> anyhow::Result<()> {
 
 async fn run(arguments: Arguments) -> anyhow::Result<()> {
     match &arguments.kind {
+        Kind::Workload(workload) => {
+            let report = workload::run(&arguments.connection_string, workload).await?;
+            report.publish(arguments.json)
+        }
+        Kind::Compare(own) => compare::run(&arguments.connection_string, own, arguments.json).await,
         Kind::SmallRequests(own) => small_requests::run(&arguments.connection_string, own, arguments.json).await,
         Kind::Latency(own) => end_to_end::run(&arguments.connection_string, own, arguments.json).await,
         Kind::IdleConsumers(own) => idle_consumers::run(&arguments.connection_string, own, arguments.json).await,
-        Kind::Echo(own) => floor::echo(own),
+        Kind::Echo(own) => round_trips::echo(own),
+        Kind::FloorReceiver(own) => floor::receive(own),
     }
 }

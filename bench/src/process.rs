@@ -15,6 +15,26 @@ pub fn cpu_time(pid: u32) -> anyhow::Result<Duration> {
         .with_context(|| format!("{path} looks unlike any known kernel's"))
 }
 
+/// What a process has used so far.
+#[derive(Clone, Copy, Debug)]
+pub struct Usage {
+    /// Processor time.
+    pub cpu: Duration,
+    /// Most memory that it ever had in use, in bytes.
+    pub memory_max: u64,
+}
+
+/// What a process of this machine has used; none where there is no such process.
+pub fn usage(pid: u32) -> Option<Usage> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = peak.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    Some(Usage {
+        cpu: cpu_time(pid).ok()?,
+        memory_max: kibibytes << 10,
+    })
+}
+
 /// User and kernel ticks: the 14th and 15th field. The second one is a name and may hold anything, spaces and brackets
 /// included.
 fn ticks(stat: &str) -> Option<u64> {

@@ -1,7 +1,7 @@
 //! What a small send costs: one connection, one request at a time.
 
-use crate::floor::{Floor, Storing};
 use crate::latency::{self, Latency};
+use crate::round_trips::{Floor, Storing};
 use anyhow::Context;
 use iggy::prelude::*;
 use indicatif::{ProgressBar, ProgressStyle};
