@@ -4,13 +4,13 @@
 //! frame   checksum u128 | cluster u128 | namespace u64 | incarnation u64 | sender's incarnation u64 | view u32 |
 //!         length u32 | kind u8 | from u8 | zero [14] | payload
 //! beats   checksum u128 | cluster u128 | sender's incarnation u64 | count u32 | kind u8 | from u8 | zero [2] |
-//!         count times: namespace u64 | incarnation u64 | view u32 | flags u32 | commit u64
+//!         count times: namespace u64 | incarnation u64 | view u32 | word u32 | commit u64
 //! ```
 //!
 //! All numbers are little-endian. The checksum is XXH3-128 of everything after it. Every length is checked against what
 //! arrived before anything is allocated, and against [`FRAME_LEN_MAX`].
 
-use crate::message::{Beat, Kind, Message, StateManifest, ViewLog};
+use crate::message::{Beat, Kind, Message, StateManifest, ViewLog, Word};
 use crate::prepare::{HEADER_LEN, Prepare, PrepareHeader};
 use crate::vote::Vote;
 use crate::{Body, Ending, GroupId, LogEnd};
@@ -126,11 +126,16 @@ fn put_kind(kind: &Kind, head: &mut BytesMut, bodies: &mut Vec<Bytes>) -> u8 {
             head.put_u128_le(*checksum);
             7
         }
-        Kind::Commit { commit } => {
+        Kind::Commit { commit, last } => {
             head.put_u64_le(*commit);
+            head.put_u8(u8::from(*last));
             9
         }
-        Kind::Heard => 8,
+        Kind::Heard { rests_at } => {
+            head.put_u8(u8::from(rests_at.is_some()));
+            head.put_u64_le(rests_at.unwrap_or(0));
+            8
+        }
         Kind::StartViewChange { proposed, hand_over } => {
             head.put_u32_le(*proposed);
             head.put_u8(u8::from(*hand_over));
@@ -372,8 +377,20 @@ fn take_kind(kind: u8, reader: &mut Reader) -> Result<Kind, DecodeError> {
             op: reader.u64()?,
             checksum: reader.u128()?,
         },
-        8 => Kind::Heard,
-        9 => Kind::Commit { commit: reader.u64()? },
+        8 => {
+            let rests = reader.flag("whether a backup rests")?;
+            let at = reader.u64()?;
+            if !rests && at != 0 {
+                return Err(DecodeError::Field("where a backup rests"));
+            }
+            Kind::Heard {
+                rests_at: rests.then_some(at),
+            }
+        }
+        9 => Kind::Commit {
+            commit: reader.u64()?,
+            last: reader.flag("whether a commit is the last word")?,
+        },
         10 => Kind::StartViewChange {
             proposed: reader.u32()?,
             hand_over: reader.flag("the hand-over")?,
@@ -432,7 +449,7 @@ fn take_kind(kind: u8, reader: &mut Reader) -> Result<Kind, DecodeError> {
     })
 }
 
-/// The heartbeats of many groups to one peer, in one frame.
+/// The heartbeats of many groups to one peer, in one frame. Without any it says that the sender lives.
 pub fn encode_beats(cluster: u128, from: u8, incarnation: u64, beats: &[Beat]) -> Bytes {
     let beats = &beats[..beats.len().min(BEATS_MAX)];
     let mut bytes = BytesMut::with_capacity(BEATS_HEADER_LEN + beats.len() * BEAT_LEN);
@@ -447,12 +464,25 @@ pub fn encode_beats(cluster: u128, from: u8, incarnation: u64, beats: &[Beat]) -
         bytes.put_u64_le(beat.group.namespace);
         bytes.put_u64_le(beat.group.incarnation);
         bytes.put_u32_le(beat.view);
-        bytes.put_u32_le(u32::from(beat.commit.is_some()));
-        bytes.put_u64_le(beat.commit.unwrap_or(0));
+        let (word, commit) = match beat.word {
+            Word::Heard => (0, 0),
+            Word::Commit(commit) => (1, commit),
+            Word::Rests(commit) => (2, commit),
+            Word::Last(commit) => (3, commit),
+        };
+        bytes.put_u32_le(word);
+        bytes.put_u64_le(commit);
     }
     let checksum = xxh3_128(&bytes[16..]);
     bytes[..16].copy_from_slice(&checksum.to_le_bytes());
     bytes.freeze()
+}
+
+/// Who sent a frame of heartbeats that [`decode_beats`] took: its index, and the incarnation of its process.
+pub fn beats_sender(frame: &[u8]) -> Option<(u8, u64)> {
+    let incarnation = frame.get(32..40)?.try_into().ok()?;
+    let from = *frame.get(45)?;
+    Some((from, u64::from_le_bytes(incarnation)))
 }
 
 /// Reads a frame of heartbeats, as the messages they stand for.
@@ -483,12 +513,14 @@ pub fn decode_beats(frame: Bytes) -> Result<Vec<Message>, DecodeError> {
             incarnation: reader.u64()?,
         };
         let view = reader.u32()?;
-        let flags = reader.u32()?;
+        let word = reader.u32()?;
         let commit = reader.u64()?;
-        let kind = match flags {
-            0 => Kind::Heard,
-            1 => Kind::Commit { commit },
-            _ => return Err(DecodeError::Field("the flags of a heartbeat")),
+        let kind = match word {
+            0 => Kind::Heard { rests_at: None },
+            1 => Kind::Commit { commit, last: false },
+            2 => Kind::Heard { rests_at: Some(commit) },
+            3 => Kind::Commit { commit, last: true },
+            _ => return Err(DecodeError::Field("the word of a heartbeat")),
         };
         messages.push(Message {
             cluster,
@@ -505,15 +537,17 @@ pub fn decode_beats(frame: Bytes) -> Result<Vec<Message>, DecodeError> {
 impl Message {
     /// What of it may travel with others of its kind in one frame of heartbeats.
     pub fn as_beat(&self) -> Option<Beat> {
-        let commit = match self.kind {
-            Kind::Commit { commit } => Some(commit),
-            Kind::Heard => None,
+        let word = match self.kind {
+            Kind::Commit { commit, last: false } => Word::Commit(commit),
+            Kind::Commit { commit, last: true } => Word::Last(commit),
+            Kind::Heard { rests_at: None } => Word::Heard,
+            Kind::Heard { rests_at: Some(at) } => Word::Rests(at),
             _ => return None,
         };
         Some(Beat {
             group: self.group,
             view: self.view,
-            commit,
+            word,
         })
     }
 }

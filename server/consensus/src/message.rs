@@ -40,9 +40,14 @@ pub enum Kind {
     Commit {
         /// Newest committed position.
         commit: u64,
+        /// There is nothing else: when the backup says that it has all of it, the primary rests.
+        last: bool,
     },
     /// The sender has heard of the primary, or tells a primary of the past that its view is over. Travels as a [`Beat`].
-    Heard,
+    Heard {
+        /// The sender has everything up to this position, all of it committed, and rests too.
+        rests_at: Option<u64>,
+    },
     /// 10: the sender wants a view to start.
     StartViewChange {
         /// View it wants.
@@ -147,8 +152,21 @@ pub struct Beat {
     pub group: GroupId,
     /// View of the sender.
     pub view: u32,
-    /// Newest committed position; `None` in an answer.
-    pub commit: Option<u64>,
+    /// What it says.
+    pub word: Word,
+}
+
+/// What a heartbeat or its answer says; see [`Kind::Commit`] and [`Kind::Heard`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// The primary is alive and has committed this far.
+    Commit(u64),
+    /// The same, and nothing else is under way.
+    Last(u64),
+    /// The primary was heard.
+    Heard,
+    /// The same, and its last word is known here: both rest.
+    Rests(u64),
 }
 
 impl Kind {
@@ -158,7 +176,7 @@ impl Kind {
             Self::Prepare(_) => "prepare",
             Self::PrepareOk { .. } => "prepare-ok",
             Self::Commit { .. } => "commit",
-            Self::Heard => "heard",
+            Self::Heard { .. } => "heard",
             Self::StartViewChange { .. } => "start-view-change",
             Self::DoViewChange(_) => "do-view-change",
             Self::StartView(_) => "start-view",

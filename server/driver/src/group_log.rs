@@ -7,6 +7,7 @@
 //! A checkpoint starts a new journal generation, waits until everything before it is applied, syncs what it stands for
 //! and then replaces the old generation. Any failed write or sync fences the group.
 
+use crate::heard::NodesHeard;
 use bytes::Bytes;
 use iggy_consensus::message::Message;
 use iggy_consensus::{
@@ -239,6 +240,15 @@ impl GroupLog {
     /// The replica.
     pub fn replica(&self) -> &Replica {
         &self.replica
+    }
+
+    /// Tells the replica when the nodes of its members were heard.
+    pub fn vouch(&mut self, heard: &NodesHeard) {
+        for member in 0..self.replica.state().replica_count {
+            if let Some((incarnation, at)) = heard.last(member) {
+                self.replica.vouch(member, incarnation, at);
+            }
+        }
     }
 
     /// Forgets the committed prepares that the replica keeps in memory.
@@ -493,6 +503,10 @@ impl GroupLog {
     }
 
     fn checkpoint_installed(&mut self, at: LogEnd, state: Vec<u8>, storage: &mut dyn Storage) {
+        if self.replica.fenced().is_some() {
+            // A batch of the own log that is a part of the state was not written.
+            return;
+        }
         let files = self.unsynced_files();
         let mut job = vec![iggy_storage::Step::Sync(files.clone())];
         job.extend(

@@ -10,6 +10,7 @@
 pub mod controller;
 pub mod counters;
 pub mod group_log;
+pub mod heard;
 pub mod metadata_group;
 pub mod partition_group;
 pub mod request;
@@ -17,4 +18,5 @@ pub mod shard;
 pub mod tally;
 
 pub use controller::Order;
+pub use heard::NodesHeard;
 pub use shard::{Output, PartitionEvent, Shard, ShardConfig};

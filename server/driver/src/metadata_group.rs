@@ -1,6 +1,7 @@
 //! The metadata group: changes in, receipts and events out.
 
 use crate::group_log::{GroupLog, Host, LogEvent, Placed};
+use crate::heard::NodesHeard;
 use bytes::Bytes;
 use iggy_consensus::message::{Kind, Message, StateManifest};
 use iggy_consensus::{
@@ -418,6 +419,11 @@ impl MetadataGroup {
     pub fn tick(&mut self, now: Now, storage: &mut dyn Storage) {
         self.announced = None;
         self.step(now, Input::Tick, storage);
+    }
+
+    /// Takes the life of the other nodes for that of its members, where the group rests.
+    pub fn vouch(&mut self, heard: &NodesHeard) {
+        self.log.vouch(heard);
     }
 
     /// The replica.

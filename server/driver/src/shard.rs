@@ -4,11 +4,13 @@
 //! knows threads, sockets or a clock: whoever runs the shard brings the time.
 
 mod replicas;
+mod searches;
 mod waits;
 
 pub use waits::{SessionWaits, Watch, WatchTarget};
 
 use crate::controller::Order;
+use crate::heard::NodesHeard;
 use crate::metadata_group::{MetadataConfig, MetadataError, MetadataGroup, MetadataNotice};
 use crate::partition_group::{Notice, PartitionConfig, PartitionGroup, directory};
 use crate::request::{Origin, PartitionRequest, Reply, Ticket};
@@ -22,6 +24,7 @@ use iggy_partition::recovery::RecoverError;
 use iggy_protocol::error_code::ErrorCode;
 use iggy_storage::image::Image;
 use iggy_storage::{Completion, IoToken, Job, LaneId, Step, Storage};
+use searches::Searches;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -120,6 +123,8 @@ pub struct Shard<S> {
     holding: BTreeSet<u32>,
     /// When replicas want to be stepped; slot 0 is the metadata.
     replica_deadlines: BinaryHeap<Reverse<(u64, u32)>>,
+    searches: Searches,
+    heard: Arc<NodesHeard>,
     /// Partitions with reads that wait for room, in the order in which they came.
     waiting_reads: VecDeque<u32>,
     read_bytes: u64,
@@ -148,6 +153,8 @@ impl<S: Storage> Shard<S> {
             slots: BTreeMap::new(),
             groups: BTreeMap::new(),
             replica_deadlines: BinaryHeap::new(),
+            searches: Searches::default(),
+            heard: Arc::default(),
             refused: BTreeMap::new(),
             next_slot: 0,
             waits: Waits::default(),
@@ -170,6 +177,20 @@ impl<S: Storage> Shard<S> {
     #[must_use]
     pub fn sharing_session_waits(mut self, sessions: Arc<SessionWaits>) -> Self {
         self.waits.sessions = sessions;
+        self
+    }
+
+    /// Lets so many partitions begin to search for a view at once, at least one; further ones wait.
+    #[must_use]
+    pub fn searching_at_most(mut self, searches: usize) -> Self {
+        self.searches = Searches::new(searches);
+        self
+    }
+
+    /// Learns from whoever runs the node when other nodes were heard.
+    #[must_use]
+    pub fn hearing(mut self, heard: Arc<NodesHeard>) -> Self {
+        self.heard = heard;
         self
     }
 
@@ -358,6 +379,7 @@ impl<S: Storage> Shard<S> {
         {
             group.abandon();
             self.groups.remove(&group.replica().group());
+            self.searches.end(slot);
             self.tails_bytes -= group.count_tail().0;
             self.retained_bytes -= group.count_retained().0;
             let mut notices = Vec::new();
@@ -447,6 +469,7 @@ impl<S: Storage> Shard<S> {
             }
         }
         self.completions = completions;
+        self.begin_searches(now);
         if !self.orders.is_empty() {
             self.give_orders(now);
         }
@@ -492,6 +515,9 @@ impl<S: Storage> Shard<S> {
                     self.holding.insert(slot);
                 } else {
                     self.holding.remove(&slot);
+                }
+                if !group.replica().is_unsettled() {
+                    self.searches.end(slot);
                 }
                 let (before, now) = group.count_tail();
                 self.tails_bytes = self.tails_bytes - before + now;

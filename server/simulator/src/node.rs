@@ -6,7 +6,7 @@ use iggy_consensus::{GroupId, Now, ReplicaConfig, VsrState};
 use iggy_driver::counters::PartitionCounters;
 use iggy_driver::metadata_group::MetadataGroup;
 use iggy_driver::partition_group::{PartitionConfig, PartitionGroup};
-use iggy_driver::{Order, Shard, ShardConfig, controller};
+use iggy_driver::{NodesHeard, Order, Shard, ShardConfig, controller};
 use iggy_metadata::{Metadata, PartitionKey};
 use iggy_storage::memory::MemoryDisk;
 use std::collections::BTreeMap;
@@ -31,6 +31,8 @@ pub struct Process {
     pub following: bool,
     /// Position of the metadata when the process joined; what was created before is not new here.
     pub joined: Option<u64>,
+    /// When it heard the other nodes.
+    pub heard: Arc<NodesHeard>,
 }
 
 /// A node.
@@ -115,7 +117,10 @@ impl Node {
         self.life += 1;
         let storage = PacedStorage::new(&self.disk, seed);
         let config = config(plan, self.index, self.boot, self.life);
-        let mut shard = Shard::new(config, storage.clone());
+        let heard = Arc::<NodesHeard>::default();
+        let mut shard = Shard::new(config, storage.clone())
+            .hearing(Arc::clone(&heard))
+            .searching_at_most(plan.searches_max);
         let created = std::mem::replace(&mut self.is_new, false);
         shard
             .open_metadata(plan.pipeline_max, created, &self.disk)
@@ -127,6 +132,7 @@ impl Node {
             tick_at: None,
             following: false,
             joined: created.then_some(0),
+            heard,
         });
         Ok(())
     }
@@ -182,6 +188,7 @@ fn config(plan: &Plan, replica: u8, boot: u128, life: u64) -> ShardConfig {
                 repair_chunk: 16,
                 incarnation: life,
                 view_probes: 2,
+                resting_heartbeat: plan.resting_heartbeat,
                 timing: plan.timing,
             },
             wal_bytes_max: plan.wal_bytes_max,

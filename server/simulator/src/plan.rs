@@ -106,6 +106,10 @@ pub struct Plan {
     pub retain_bytes: u64,
     /// Bytes of committed prepares that the partitions of a node keep in memory together.
     pub repair_bytes_max: u64,
+    /// Partitions of a node that begin to search for a view at once.
+    pub searches_max: usize,
+    /// Microseconds between two heartbeats of a group that rests; 0 when none does.
+    pub resting_heartbeat: u64,
     /// Bytes of batches between checkpoints, doubled.
     pub wal_bytes_max: u64,
     /// Bytes of a segment.
@@ -194,6 +198,8 @@ impl Plan {
             pipeline_max: [1, 4, 8, 32][random.random_range(0..4)],
             credit_bytes: [300, 4_000, 1 << 20][random.random_range(0..3)],
             retain_bytes: [0, 3_000, 1 << 20][random.random_range(0..3)],
+            searches_max: [1, 2, 64][stream(seed, "searches").random_range(0..3)],
+            resting_heartbeat: [0, 400_000, 2_000_000][stream(seed, "rest").random_range(0..3)],
             repair_bytes_max: [2_000, 20_000, 1 << 20][stream(seed, "memory").random_range(0..3)],
             wal_bytes_max: random.random_range(2_000..40_000),
             segment_size: random.random_range(800..6_000),

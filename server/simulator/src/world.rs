@@ -77,6 +77,13 @@ pub enum Event {
     Mishap,
     /// A process starts.
     Start(u8),
+    /// A process says that it lives, and will again.
+    Pulse {
+        /// Of which node.
+        node: u8,
+        /// In which life.
+        life: u64,
+    },
 }
 
 /// See the module's page.
@@ -203,6 +210,7 @@ impl World {
             Event::Deliver { to: node, .. }
             | Event::Disk { node, .. }
             | Event::Tick { node, .. }
+            | Event::Pulse { node, .. }
             | Event::Request { node, .. } => Some(*node),
             _ => None,
         };
@@ -232,14 +240,22 @@ impl World {
                 Ok(())
             }
             Event::Start(node) => self.start(node),
+            Event::Pulse { node, life } => {
+                self.pulse(node, life);
+                Ok(())
+            }
         }
     }
 
     fn deliver(&mut self, to: u8, bytes: Bytes) -> Result<(), String> {
+        let sender = codec::beats_sender(&bytes);
         let messages = match codec::decode(bytes.clone()) {
             Ok(message) => vec![message],
             Err(_) => match codec::decode_beats(bytes) {
-                Ok(messages) => messages,
+                Ok(messages) => {
+                    self.hear(to, sender);
+                    messages
+                }
                 // Damaged on the way: nothing of it may be believed.
                 Err(error) => {
                     self.trace
@@ -270,6 +286,28 @@ impl World {
             self.settle(to)?;
         }
         Ok(())
+    }
+
+    /// A node has heard another one.
+    fn hear(&mut self, index: u8, sender: Option<(u8, u64)>) {
+        let node = &self.nodes[usize::from(index)];
+        if let (Some(process), Some((from, life))) = (&node.process, sender) {
+            process.heard.note(from, life, node.now(self.now).monotonic);
+        }
+    }
+
+    /// What a node says to the others for all its groups that rest.
+    fn pulse(&mut self, index: u8, life: u64) {
+        let node = &self.nodes[usize::from(index)];
+        if node.process.is_none() || node.life != life {
+            return;
+        }
+        for to in (0..self.plan.members).filter(|to| *to != index) {
+            let bytes = codec::encode_beats(node::CLUSTER, index, life, &[]);
+            self.transmit(index, to, "beats", None, bytes);
+        }
+        let next = self.now + self.plan.timing.heartbeat;
+        self.schedule(next, Event::Pulse { node: index, life });
     }
 
     fn disk(&mut self, index: u8, life: u64) -> Result<(), String> {
@@ -321,6 +359,9 @@ impl World {
             };
         }
         let orders = node.orders_at_start(&plan);
+        if plan.resting_heartbeat > 0 {
+            self.schedule(self.now, Event::Pulse { node: index, life });
+        }
         self.give(index, orders)?;
         self.settle(index)?;
         Checker::restarted(&self.nodes[usize::from(index)])
@@ -533,7 +574,7 @@ fn detail(kind: &Kind) -> String {
         Kind::Prepare(prepare) => format!(" op {} commit {}", prepare.header.op, prepare.header.commit),
         Kind::RepairPrepare { prepare, committed } => format!(" op {} committed {committed}", prepare.header.op),
         Kind::PrepareOk { op, .. } => format!(" op {op}"),
-        Kind::Commit { commit } => format!(" commit {commit}"),
+        Kind::Commit { commit, last } => format!(" commit {commit}{}", if *last { ", all there is" } else { "" }),
         Kind::StartViewChange { proposed, .. } => format!(" proposed {proposed}"),
         Kind::DoViewChange(vote) => format!(
             " log view {} committed {} head {} ending {:?} commit {}",
@@ -549,6 +590,6 @@ fn detail(kind: &Kind) -> String {
         Kind::State(manifest) => format!(" at {} messages {}", manifest.at.op, manifest.next_offset),
         Kind::RequestBatches { offset } => format!(" offset {offset}"),
         Kind::Batches { offset, bytes } => format!(" offset {offset} bytes {}", bytes.len()),
-        Kind::Heard | Kind::RequestStartView { .. } | Kind::RequestState => String::new(),
+        Kind::Heard { .. } | Kind::RequestStartView { .. } | Kind::RequestState => String::new(),
     }
 }

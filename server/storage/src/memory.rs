@@ -375,6 +375,11 @@ impl MemoryStorage {
         self.lanes.is_empty()
     }
 
+    /// From now on this seed decides which lane goes next.
+    pub fn reseed(&mut self, seed: u64) {
+        self.random = StdRng::seed_from_u64(seed);
+    }
+
     /// The write at which the disk dies gets some way, as one that the kernel was in the middle of.
     fn tear(&mut self, step: &Step) {
         let Step::Write { file, offset, pieces } = step else {

@@ -2,7 +2,7 @@
 
 use super::{CHECKSUM_LEN, messages};
 use crate::codec::{DecodeError, decode, decode_beats, encode, encode_beats};
-use crate::message::{Beat, Kind, Message, StateManifest, ViewLog};
+use crate::message::{Beat, Kind, Message, StateManifest, ViewLog, Word};
 use crate::vote::Vote;
 use crate::{Body, Ending, GroupId, LogEnd, Prepare, PrepareHeader};
 use bytes::Bytes;
@@ -62,8 +62,8 @@ fn corpus() -> Vec<Bytes> {
     let kinds = [
         Kind::Prepare(first),
         Kind::PrepareOk { op: 1, checksum: 2 },
-        Kind::Commit { commit: 7 },
-        Kind::Heard,
+        Kind::Commit { commit: 7, last: true },
+        Kind::Heard { rests_at: Some(7) },
         Kind::StartViewChange {
             proposed: 4,
             hand_over: true,
@@ -97,7 +97,7 @@ fn corpus() -> Vec<Bytes> {
         .map(|view| Beat {
             group: GroupId::METADATA,
             view,
-            commit: (view % 2 == 0).then_some(9),
+            word: [Word::Heard, Word::Commit(9), Word::Rests(9), Word::Last(9)][view as usize % 4],
         })
         .collect();
     let frames = kinds

@@ -64,6 +64,9 @@ pub struct ReplicaConfig {
     pub incarnation: u64,
     /// Times a restarted replica asks for the current view before it votes for another.
     pub view_probes: u32,
+    /// Microseconds between two heartbeats of a group in which nothing happens and everybody has everything, while
+    /// whoever runs the replicas says that their nodes live ([`Replica::vouch`](super::Replica::vouch)). 0: as always.
+    pub resting_heartbeat: u64,
     /// Periods.
     pub timing: Timing,
 }
@@ -77,6 +80,7 @@ impl Default for ReplicaConfig {
             repair_chunk: 128,
             incarnation: 1,
             view_probes: 2,
+            resting_heartbeat: 0,
             timing: Timing::default(),
         }
     }

@@ -49,7 +49,6 @@ pub struct Counters {
 /// When something is due, in microseconds of [`Now::monotonic`].
 #[derive(Clone, Copy, Debug, Default)]
 struct Timers {
-    heartbeat: u64,
     /// The last sign of life of the primary.
     primary_heard: u64,
     retransmit: u64,
@@ -105,6 +104,8 @@ pub struct Replica {
     wish: u32,
     /// As primary: too few others were heard. It says nothing more in this view.
     abdicated: bool,
+    /// As backup: until then the primary may rest, and its node's life is taken for its own.
+    rests_until: u64,
     votes: Vec<Option<Vote>>,
     missing: Option<Missing>,
     stalled: bool,
@@ -181,6 +182,7 @@ impl Replica {
             hand_over: None,
             wish: 0,
             abdicated: false,
+            rests_until: 0,
             votes: vec![None; count],
             missing: None,
             stalled: false,
@@ -201,11 +203,10 @@ impl Replica {
         Ok(replica)
     }
 
-    /// Starts the clocks of a replica, and a restarted one's search for the current view. Call it once, before anything
-    /// else; a group of one does not need it.
+    /// Starts the clocks of a replica. Call it once, before anything else; a group of one does not need it. A restarted
+    /// one begins its search for the current view with the first tick.
     pub fn start(&mut self, now: Now, effects: &mut Effects) {
         self.timers = Timers {
-            heartbeat: now.monotonic,
             primary_heard: now.monotonic,
             retransmit: now.monotonic,
             since: now.monotonic,
@@ -214,6 +215,7 @@ impl Replica {
         };
         for peer in &mut self.peers {
             peer.heard = now.monotonic;
+            peer.beat = now.monotonic;
         }
         if self.state.replica_count > 1 {
             // What was taken over from a newer view than the log's own, in an adoption that did not end, is no part of
@@ -227,9 +229,6 @@ impl Replica {
             }
         }
         self.apply_commit(effects);
-        if self.status == Status::Recovering {
-            self.probe(now, effects);
-        }
     }
 
     /// Group of this replica.
@@ -281,6 +280,23 @@ impl Replica {
     /// be missing from the applied state.
     pub fn view_start(&self) -> u64 {
         self.view_start
+    }
+
+    /// Whether it takes part in no started view, or wants another.
+    pub fn is_unsettled(&self) -> bool {
+        self.state.replica_count > 1 && (self.status != Status::Normal || self.wish != 0)
+    }
+
+    /// Whether the next tick begins a search for another view, or after a restart for the present one. Whoever runs many
+    /// replicas may put that tick off, so that not all of them search at once.
+    pub fn is_about_to_search(&self, now: Now) -> bool {
+        if self.state.replica_count == 1 || self.fenced.is_some() {
+            return false;
+        }
+        match self.status {
+            Status::Recovering => self.probes == 0 && self.wish == 0,
+            _ => self.misses_primary(now),
+        }
     }
 
     /// Prepares in flight.
@@ -403,8 +419,8 @@ impl Replica {
         match kind {
             Kind::Prepare(prepare) => self.on_prepare(now, from, view, prepare, effects),
             Kind::PrepareOk { op, checksum } => self.on_prepare_ok(now, from, view, op, checksum, effects),
-            Kind::Commit { commit } => self.on_commit(now, from, view, commit, effects),
-            Kind::Heard => self.on_heard(now, view, effects),
+            Kind::Commit { commit, last } => self.on_commit(now, from, view, commit, last, effects),
+            Kind::Heard { rests_at } => self.on_heard(now, from, view, rests_at, effects),
             Kind::StartViewChange { proposed, hand_over } => {
                 self.on_start_view_change(now, from, view, proposed, hand_over, effects);
             }
@@ -510,10 +526,17 @@ impl Replica {
     }
 
     fn set_fenced(&mut self, reason: FenceReason, effects: &mut Effects) {
-        if self.fenced.is_none() {
-            self.fenced = Some(reason);
-            effects.push(Effect::Fence(reason));
+        if self.fenced.is_some() {
+            return;
         }
+        if self.is_primary() && self.state.replica_count > 1 {
+            // Its last word: somebody else must lead.
+            let proposed = self.state.view + 1;
+            let hand_over = true;
+            self.broadcast(&Kind::StartViewChange { proposed, hand_over }, effects);
+        }
+        self.fenced = Some(reason);
+        effects.push(Effect::Fence(reason));
     }
 
     fn set_status(&mut self, now: Now, status: Status, effects: &mut Effects) {

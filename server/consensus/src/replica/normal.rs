@@ -13,6 +13,8 @@ use zerocopy::little_endian::{U32, U64, U128};
 
 /// Prepares a backup may have been sent and not acknowledged, whatever their size: it bounds what a vote must list.
 const UNACKNOWLEDGED_MAX: u64 = 512;
+/// Heartbeats of a resting group that may be missed before its backups no longer believe that it rests.
+const RESTS_MISSED_MAX: u64 = 3;
 
 /// What a replica knows of another one.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +31,10 @@ pub(super) struct Peer {
     next: u64,
     /// When it last acknowledged something new, or was sent something again.
     progress: u64,
+    /// When it is due to hear that the primary lives.
+    pub beat: u64,
+    /// Whether it has said that it has everything, and that all of it is committed.
+    pub rests: bool,
 }
 
 impl Peer {
@@ -55,6 +61,7 @@ impl Replica {
             peer.active = head == 0;
             peer.acked = 0;
             peer.next = head + 1;
+            peer.rests = false;
         }
     }
 
@@ -85,6 +92,7 @@ impl Replica {
             ..PrepareHeader::zeroed()
         };
         let prepare = Prepare::seal(header, proposal.body);
+        self.wake(now);
         self.append(prepare, effects);
         for to in self.others() {
             self.pump(now, to, effects);
@@ -145,6 +153,7 @@ impl Replica {
             return;
         }
         self.commit_max = self.commit_max.max(prepare.header.commit.get());
+        self.rests_until = 0;
         let op = prepare.header.op.get();
         let head = self.log.head();
         if self.status != Status::Normal || self.adoption.is_some() {
@@ -194,7 +203,7 @@ impl Replica {
         }
         if view < self.state.view {
             if self.view_is_durable() {
-                self.send(from, Kind::Heard, effects);
+                self.send(from, Kind::Heard { rests_at: None }, effects);
             }
             return false;
         }
@@ -310,25 +319,76 @@ impl Replica {
         }
     }
 
-    pub(super) fn on_commit(&mut self, now: Now, from: u8, view: u32, commit: u64, effects: &mut Effects) {
+    pub(super) fn on_commit(&mut self, now: Now, from: u8, view: u32, commit: u64, last: bool, effects: &mut Effects) {
         if !self.is_from_primary(now, from, view, effects) {
             return;
-        }
-        if self.view_is_durable() {
-            self.send(from, Kind::Heard, effects);
         }
         self.commit_max = self.commit_max.max(commit);
         if self.status == Status::Normal {
             self.advance(now, effects);
-            if commit > self.op() {
-                self.repair_when_due(now, effects);
-            }
+        }
+        let rests = last
+            && self.config.resting_heartbeat > 0
+            && self.is_whole()
+            && (self.op(), self.commit) == (commit, commit);
+        self.rests_until = if rests {
+            now.monotonic
+                .saturating_add(RESTS_MISSED_MAX * self.config.resting_heartbeat)
+        } else {
+            0
+        };
+        if self.view_is_durable() {
+            let rests_at = rests.then_some(commit);
+            self.send(from, Kind::Heard { rests_at }, effects);
+        }
+        if self.status == Status::Normal && commit > self.op() {
+            self.repair_when_due(now, effects);
         }
     }
 
-    pub(super) fn on_heard(&mut self, now: Now, view: u32, effects: &mut Effects) {
+    pub(super) fn on_heard(&mut self, now: Now, from: u8, view: u32, rests_at: Option<u64>, effects: &mut Effects) {
         if view > self.state.view {
-            self.ask_for_view(now, view, effects);
+            return self.ask_for_view(now, view, effects);
+        }
+        let rests = rests_at == Some(self.op()) && view == self.state.view && self.may_rest(from);
+        if rests {
+            let peer = &mut self.peers[usize::from(from)];
+            peer.rests = true;
+            peer.beat = now.monotonic + self.config.resting_heartbeat;
+        }
+    }
+
+    /// Whether nothing is left to tell a backup.
+    fn may_rest(&self, backup: u8) -> bool {
+        let peer = &self.peers[usize::from(backup)];
+        let everything = peer.active && peer.acked >= self.op() && self.commit == self.op();
+        self.config.resting_heartbeat > 0 && self.is_primary() && everything && self.hand_over.is_none()
+    }
+
+    /// Something happens in the group: from now on its backups answer for themselves again.
+    fn wake(&mut self, now: Now) {
+        for peer in self.peers.iter_mut().filter(|peer| peer.rests) {
+            peer.rests = false;
+            peer.heard = peer.heard.max(now.monotonic);
+            peer.beat = now.monotonic + self.config.timing.heartbeat;
+        }
+    }
+
+    /// The process in which this member lived with that incarnation was alive at `at`. Whoever runs many replicas hears
+    /// it once for all of them. It counts where the group rests, and nowhere else: then a member that lives has nothing
+    /// to say.
+    pub fn vouch(&mut self, member: u8, incarnation: u64, at: u64) {
+        let Some(peer) = self.peers.get_mut(usize::from(member)) else {
+            return;
+        };
+        if peer.incarnation != incarnation {
+            return;
+        }
+        if peer.rests {
+            peer.heard = peer.heard.max(at);
+        }
+        if member == self.primary_of(self.state.view) {
+            self.timers.primary_heard = self.timers.primary_heard.max(at.min(self.rests_until));
         }
     }
 
@@ -342,12 +402,8 @@ impl Replica {
         if alive < usize::from(self.quorum.replication) && !planted::has(Bug::SmallQuorum) {
             return self.abdicate(now, effects);
         }
-        if now.monotonic >= self.timers.heartbeat {
-            self.timers.heartbeat = now.monotonic + timing.heartbeat;
-            let commit = self.committed;
-            self.broadcast(&Kind::Commit { commit }, effects);
-        }
         for to in self.others() {
+            self.beat(now, to, effects);
             self.send_again(now, to, effects);
         }
         if self
@@ -356,6 +412,17 @@ impl Replica {
         {
             self.hand_over = None;
         }
+    }
+
+    /// Tells a backup that the primary lives, and how far it has committed.
+    fn beat(&mut self, now: Now, to: u8, effects: &mut Effects) {
+        if now.monotonic < self.peers[usize::from(to)].beat {
+            return;
+        }
+        self.peers[usize::from(to)].beat = now.monotonic + self.config.timing.heartbeat;
+        let commit = self.committed;
+        let last = self.may_rest(to);
+        self.send(to, Kind::Commit { commit, last }, effects);
     }
 
     /// Sends again what a backup has not acknowledged for too long.
@@ -434,8 +501,9 @@ impl Replica {
             peer.next = head + 1;
             peer.progress = now.monotonic;
             peer.heard = now.monotonic;
+            peer.rests = false;
+            peer.beat = now.monotonic + self.config.timing.heartbeat;
         }
-        self.timers.heartbeat = now.monotonic + self.config.timing.heartbeat;
         for to in self.others() {
             self.send_start_view(to, 0, effects);
         }

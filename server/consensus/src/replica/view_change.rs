@@ -22,11 +22,11 @@ impl Replica {
         let mut next = u64::MAX;
         let mut at = |deadline: u64| next = next.min(deadline);
         if self.is_primary() {
-            at(self.timers.heartbeat);
             at(self.silence_deadline());
             let head = self.op();
             let me = usize::from(self.state.replica);
             for (_, peer) in self.peers.iter().enumerate().filter(|(index, _)| *index != me) {
+                at(peer.beat);
                 if let Some(since) = peer.waits_since(head) {
                     at(since.saturating_add(timing.prepare_retransmit));
                 }
@@ -74,6 +74,12 @@ impl Replica {
         heard[usize::from(self.quorum.replication) - 1].saturating_add(timeout)
     }
 
+    /// Whether a backup has heard nothing of its primary for too long, and does not yet want another.
+    pub(super) fn misses_primary(&self, now: Now) -> bool {
+        let waits = matches!(self.status, Status::Normal | Status::Adopting) && self.wish == 0;
+        waits && !self.is_primary() && now.monotonic >= self.silence_deadline()
+    }
+
     pub(super) fn tick(&mut self, now: Now, effects: &mut Effects) {
         if self.state.replica_count == 1 {
             return;
@@ -83,7 +89,7 @@ impl Replica {
         }
         match self.status {
             Status::Normal | Status::Adopting => {
-                if now.monotonic >= self.silence_deadline() {
+                if self.misses_primary(now) {
                     self.wish_for(now, self.state.view + 1, effects);
                 }
             }
@@ -147,6 +153,10 @@ impl Replica {
             && from == self.primary_of(view)
             && self.status == Status::Normal
             && proposed > view;
+        if from == self.primary_of(self.state.view) && proposed > self.state.view {
+            // It wants to be replaced: it does not rest.
+            self.rests_until = 0;
+        }
         if follows {
             return self.wish_for(now, proposed, effects);
         }
@@ -160,6 +170,10 @@ impl Replica {
                 self.send_start_view(from, 0, effects);
             }
             return;
+        }
+        if self.misses_primary(now) {
+            // Its own search was put off; with company it goes on.
+            return self.wish_for(now, proposed, effects);
         }
         self.count_wishes(now, effects);
     }
@@ -215,6 +229,7 @@ impl Replica {
         self.adoption = None;
         self.hand_over = None;
         self.abdicated = false;
+        self.rests_until = 0;
         self.stash.clear();
     }
 
@@ -340,6 +355,7 @@ impl Replica {
     }
 
     pub(super) fn on_request_start_view(&mut self, now: Now, from: u8, nonce: u128, effects: &mut Effects) {
+        self.peers[usize::from(from)].rests = false;
         if self.is_primary() && self.is_whole() {
             self.send_start_view(from, nonce, effects);
         } else if self.status == Status::Normal && from == self.primary_of(self.state.view) && self.wish == 0 {

@@ -2,8 +2,8 @@
 
 use crate::harness::{Cluster, GROUP, message};
 use bytes::Bytes;
-use iggy_consensus::codec::{BEAT_LEN, DecodeError, decode, decode_beats, encode, encode_beats};
-use iggy_consensus::message::{Beat, Kind, Message, StateManifest, ViewLog};
+use iggy_consensus::codec::{BEAT_LEN, DecodeError, beats_sender, decode, decode_beats, encode, encode_beats};
+use iggy_consensus::message::{Beat, Kind, Message, StateManifest, ViewLog, Word};
 use iggy_consensus::vote::Vote;
 use iggy_consensus::{Ending, LogEnd};
 
@@ -39,8 +39,8 @@ fn all() -> Vec<Message> {
         Kind::Prepare(prepare(1)),
         Kind::Prepare(prepare(2)),
         Kind::PrepareOk { op: 1, checksum: 2 },
-        Kind::Commit { commit: 7 },
-        Kind::Heard,
+        Kind::Commit { commit: 7, last: true },
+        Kind::Heard { rests_at: Some(7) },
         Kind::StartViewChange {
             proposed: 4,
             hand_over: true,
@@ -112,7 +112,12 @@ fn given_heartbeats_of_many_groups_when_sent_to_one_peer_should_need_at_most_40_
         .map(|number| Beat {
             group: GROUP,
             view: number,
-            commit: (number % 2 == 0).then_some(u64::from(number)),
+            word: match number % 4 {
+                0 => Word::Heard,
+                1 => Word::Commit(u64::from(number)),
+                2 => Word::Rests(u64::from(number)),
+                _ => Word::Last(u64::from(number)),
+            },
         })
         .collect();
     let one = encode_beats(1, 2, 3, &beats[..1]).len();
@@ -133,9 +138,11 @@ fn given_a_count_of_heartbeats_that_is_not_there_when_decoded_should_be_refused(
     let beat = Beat {
         group: GROUP,
         view: 1,
-        commit: None,
+        word: Word::Heard,
     };
     let frame = encode_beats(1, 2, 3, &[beat]);
+    assert_eq!(beats_sender(&frame), Some((2, 3)));
+    assert_eq!(beats_sender(&encode_beats(1, 4, 5, &[])), Some((4, 5)));
     assert!(decode_beats(frame.slice(..frame.len() - 1)).is_err());
     assert_eq!(
         decode_beats(Bytes::new()),

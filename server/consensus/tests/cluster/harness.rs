@@ -36,6 +36,10 @@ pub struct Cluster {
     pub fetches: Vec<(u8, u8, bool)>,
     pub losses: Vec<(u8, u64)>,
     pub sent: Vec<(u8, u8, &'static str)>,
+    /// Whether the nodes of those that run are heard by all that no cut keeps from it.
+    pub nodes_live: bool,
+    /// Replicas whose searches for a view are put off.
+    pub put_off: Vec<u8>,
     pub config: ReplicaConfig,
 }
 
@@ -79,6 +83,8 @@ impl Cluster {
             fetches: Vec::new(),
             losses: Vec::new(),
             sent: Vec::new(),
+            nodes_live: false,
+            put_off: Vec::new(),
             config: ReplicaConfig {
                 timing: TIMING,
                 ..config
@@ -111,6 +117,9 @@ impl Cluster {
         let now = self.now;
         self.replica_mut(index).start(now, &mut effects);
         self.run(index, effects);
+        if !created && !self.put_off.contains(&index) {
+            self.step(index, Input::Tick);
+        }
     }
 
     pub fn crash(&mut self, index: u8) {
@@ -226,10 +235,26 @@ impl Cluster {
                     .as_ref()
                     .and_then(Replica::next_deadline);
                 if due.is_some_and(|due| due <= self.now.monotonic) {
-                    self.step(index, Input::Tick);
+                    self.vouch(index);
+                    let searches = self.replica(index).is_about_to_search(self.now);
+                    if !(searches && self.put_off.contains(&index)) {
+                        self.step(index, Input::Tick);
+                    }
                 }
             }
             self.deliver();
+        }
+    }
+
+    /// Tells a replica which nodes live.
+    fn vouch(&mut self, index: u8) {
+        let at = self.now.monotonic;
+        for other in 0..self.replicas.len() as u8 {
+            let reaches = self.replicas[usize::from(other)].is_some() && !self.cut.contains(&(other, index));
+            if self.nodes_live && other != index && reaches {
+                let life = self.lives[usize::from(other)];
+                self.replica_mut(index).vouch(other, life, at);
+            }
         }
     }
 

@@ -5,6 +5,7 @@ mod faults;
 mod harness;
 mod normal;
 mod repair;
+mod rest;
 mod transfers;
 mod views;
 mod votes;

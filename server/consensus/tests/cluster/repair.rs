@@ -96,7 +96,10 @@ fn given_a_log_that_ends_below_the_known_commit_when_promoted_should_look_below_
     }
     cluster.cut.clear();
     // Replica 1 knows that 4 is committed, and has 1.
-    cluster.step(1, Input::Message(message(0, 0, Kind::Commit { commit: 4 })));
+    cluster.step(
+        1,
+        Input::Message(message(0, 0, Kind::Commit { commit: 4, last: false })),
+    );
     assert_eq!(cluster.commits[1], 1);
     cluster.packets.clear();
     cluster.crash(0);

@@ -198,13 +198,65 @@ fn given_a_hand_over_when_the_successor_does_not_answer_should_go_on_leading() {
 }
 
 #[test]
+fn given_a_search_that_is_put_off_when_nobody_else_searches_should_not_begin() {
+    let mut cluster = Cluster::new(3);
+    cluster.put_off = vec![1, 2];
+    cluster.crash(0);
+    cluster.pass(3_000);
+    assert_eq!(cluster.count_sent(1, "start-view-change"), 0);
+    assert!(cluster.replica(1).is_about_to_search(cluster.now));
+    assert!(!cluster.replica(1).is_unsettled());
+}
+
+#[test]
+fn given_a_search_that_is_put_off_when_another_member_searches_should_go_along() {
+    let mut cluster = Cluster::new(3);
+    cluster.put_off = vec![1];
+    cluster.crash(0);
+    cluster.pass(3_000);
+    assert_eq!(cluster.leader(), Some(1));
+    assert!(!cluster.replica(1).is_unsettled());
+}
+
+#[test]
+fn given_a_search_that_is_put_off_when_the_primary_is_heard_again_should_be_forgotten() {
+    let mut cluster = Cluster::new(3);
+    cluster.put_off = vec![1];
+    cluster.cut = vec![(0, 1)];
+    cluster.pass(900);
+    assert!(cluster.replica(1).is_about_to_search(cluster.now));
+    cluster.cut.clear();
+    cluster.pass(60);
+    assert!(!cluster.replica(1).is_about_to_search(cluster.now));
+    assert_eq!((cluster.leader(), cluster.replica(0).view()), (Some(0), 0));
+}
+
+#[test]
+fn given_a_restarted_replica_when_its_search_is_put_off_should_ask_nobody() {
+    let mut cluster = Cluster::new(3);
+    cluster.crash(2);
+    cluster.put_off = vec![2];
+    cluster.dropped = vec!["start-view", "commit", "prepare"];
+    cluster.start(2, false);
+    cluster.pass(100);
+    assert_eq!(cluster.count_sent(2, "request-start-view"), 0);
+    cluster.put_off.clear();
+    cluster.dropped.clear();
+    cluster.pass(500);
+    cluster.assert_agree();
+}
+
+#[test]
 fn given_a_message_of_an_old_primary_when_received_should_be_answered_and_not_obeyed() {
     let mut cluster = Cluster::new(3);
     cluster.isolate(0);
     cluster.pass(2_000);
     cluster.sent.clear();
     let before = cluster.commits[1];
-    cluster.step(1, Input::Message(message(0, 0, Kind::Commit { commit: 9 })));
+    cluster.step(
+        1,
+        Input::Message(message(0, 0, Kind::Commit { commit: 9, last: false })),
+    );
     assert_eq!(cluster.commits[1], before);
     assert_eq!(cluster.count_sent(1, "heard"), 1);
 }

@@ -14,6 +14,7 @@ pub use parked::Expiry;
 
 use crate::counters::PartitionCounters;
 use crate::group_log::{GroupLog, LogEvent};
+use crate::heard::NodesHeard;
 use crate::request::{Origin, PartitionRequest, Reply};
 use crate::tally::WatchId;
 use iggy_consensus::message::{Kind, Message};
@@ -396,6 +397,11 @@ impl PartitionGroup {
     pub fn tick(&mut self, now: Now, storage: &mut dyn Storage) {
         self.announced = None;
         self.step(now, Input::Tick, storage);
+    }
+
+    /// Takes the life of the other nodes for that of its members, where the group rests.
+    pub fn vouch(&mut self, heard: &NodesHeard) {
+        self.log.vouch(heard);
     }
 
     /// Takes what another member says.

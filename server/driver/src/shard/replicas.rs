@@ -23,6 +23,7 @@ impl<S: Storage> Shard<S> {
                 group.receive(now, message, &mut self.storage);
             }
             self.collect(slot);
+            self.begin_searches(now);
         }
     }
 
@@ -55,16 +56,45 @@ impl<S: Storage> Shard<S> {
             self.replica_deadlines.pop();
             if slot == 0 {
                 if let Some(metadata) = &mut self.metadata {
+                    metadata.vouch(&self.heard);
                     metadata.tick(now, &mut self.storage);
                 }
                 self.collect_metadata();
             } else {
-                if let Some(group) = self.partitions.get_mut(&slot) {
-                    group.tick(now, &mut self.storage);
-                }
-                self.collect(slot);
+                self.tick_partition(now, slot);
             }
         }
+        self.begin_searches(now);
+    }
+
+    /// Steps the replica of a partition, unless that would begin a search while too many are under way.
+    fn tick_partition(&mut self, now: Now, slot: u32) {
+        let patience = self.config.partition.consensus.timing.view_change_status;
+        let Some(group) = self.partitions.get_mut(&slot) else {
+            return;
+        };
+        group.vouch(&self.heard);
+        let searches = group.replica().is_about_to_search(now);
+        if searches && !self.searches.begin(slot, now.monotonic, patience) {
+            // Whoever settles makes room; nobody may.
+            let again = now.monotonic.saturating_add(patience);
+            return self.replica_deadlines.push(Reverse((again, slot)));
+        }
+        group.tick(now, &mut self.storage);
+        self.collect(slot);
+    }
+
+    /// Lets those begin for whom there is room now.
+    pub(super) fn begin_searches(&mut self, now: Now) {
+        let patience = self.config.partition.consensus.timing.view_change_status;
+        while let Some(slot) = self.searches.next(now.monotonic, patience) {
+            self.tick_partition(now, slot);
+        }
+    }
+
+    /// Partitions whose search for a view was begun here and still counts.
+    pub fn searching(&self) -> usize {
+        self.searches.count()
     }
 
     /// Makes a partition reachable for messages.
