@@ -1,0 +1,5 @@
+//! Writes the Swift side of the library.
+
+fn main() {
+    uniffi::uniffi_bindgen_swift();
+}
