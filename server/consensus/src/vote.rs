@@ -19,7 +19,8 @@
 //!
 //! When every member has voted and only tears are in the way, a committed prepare would have been damaged on as many
 //! disks as hold it, which is more than the group is built for. When what was promised to survive in memory alone may be
-//! gone from too many members, the group goes on under a new history, and says so.
+//! gone from too many members, the group goes on under a new history, and says so. Even then it keeps what a member wrote
+//! that has forgotten the views and not the writes of the newest one.
 
 use crate::planted::{self, Bug};
 use crate::quorum::Quorum;
@@ -161,10 +162,10 @@ pub fn judge(quorum: Quorum, votes: &[Option<Vote>], accept_loss: bool) -> Verdi
         .filter(|(_, vote)| settled(vote) || (vote.ending == Ending::Blank && vote.head() <= head))
         .count();
     let nack = usize::from(quorum.nack);
-    let start = |lost| Verdict::Start {
+    let start = || Verdict::Start {
         source: source as u8,
         head,
-        lost,
+        lost: false,
     };
     let missing = if commit_max > head {
         Missing::Committed { op: head + 1 }
@@ -173,15 +174,36 @@ pub fn judge(quorum: Quorum, votes: &[Option<Vote>], accept_loss: bool) -> Verdi
     };
     let faulty = planted::has(Bug::NackWhenFaulty);
     if commit_max <= head && (faulty || sure >= nack || (all && sure + with(Ending::Torn) >= nack)) {
-        return start(false);
+        return start();
     }
     let forgotten = with(Ending::Torn) + with(Ending::Volatile) + with(Ending::Amnesia);
     if accept_loss || (all && sure + forgotten >= nack) {
-        return start(true);
+        let end = votes[source].as_ref().and_then(|vote| vote.end_at(head));
+        let (source, head) = end
+            .and_then(|end| remembered(votes, end, log_view))
+            .unwrap_or((source, head));
+        return Verdict::Start {
+            source: source as u8,
+            head,
+            lost: true,
+        };
     }
     if all {
         Verdict::Stalled(missing)
     } else {
         Verdict::Wait(missing)
     }
+}
+
+/// The longest log that follows `end` at a replica that has forgotten which views there were, and not what it wrote in
+/// the newest of them. A group that goes on whatever it may have lost need not lose this as well.
+fn remembered(votes: &[Option<Vote>], end: LogEnd, log_view: u32) -> Option<(usize, u64)> {
+    let cast = votes
+        .iter()
+        .enumerate()
+        .filter_map(|(index, vote)| Some((index, vote.as_ref()?)));
+    let longer = |vote: &Vote| vote.holds(end) && vote.head() > end.op && vote.last_view() >= log_view;
+    cast.filter(|(_, vote)| vote.ending == Ending::Amnesia && longer(vote))
+        .max_by_key(|(index, vote)| (vote.last_view(), vote.head(), usize::MAX - index))
+        .map(|(index, vote)| (index, vote.head()))
 }

@@ -217,9 +217,9 @@ impl Replica {
             peer.heard = now.monotonic;
             peer.beat = now.monotonic;
         }
-        if self.state.replica_count > 1 {
+        if self.state.replica_count > 1 && self.state.ending != Ending::Amnesia {
             // What was taken over from a newer view than the log's own, in an adoption that did not end, is no part of
-            // the log that is voted with.
+            // the log that is voted with. Where the views are forgotten, it may be all there is of one of them.
             let newer = |op: &u64| {
                 let header = self.log.header(*op);
                 header.is_some_and(|header| header.view.get() > self.state.log_view)

@@ -235,7 +235,8 @@ impl Replica {
 
     /// What this replica knows, for the primary of its view.
     fn vote(&self) -> Vote {
-        let own = |header: &&PrepareHeader| header.view.get() <= self.state.log_view;
+        let forgot_views = self.state.ending == Ending::Amnesia;
+        let own = |header: &&PrepareHeader| forgot_views || header.view.get() <= self.state.log_view;
         let suffix = (self.committed + 1..=self.op())
             .map_while(|op| self.log.header(op))
             .take_while(own);

@@ -221,3 +221,50 @@ fn given_an_adoption_that_was_cut_short_when_restarted_should_vote_with_the_log_
     cluster.pass(2_000);
     cluster.assert_agree();
 }
+
+#[test]
+fn given_a_wiped_disk_and_a_damaged_superblock_when_all_are_back_should_keep_what_the_damaged_one_wrote() {
+    let mut cluster = Cluster::new(3);
+    cluster.write(b"a");
+    cluster.pass(100);
+    cluster.isolate(2);
+    cluster.write(b"b");
+    cluster.write(b"c");
+    let log = cluster.log(1);
+    assert_eq!((cluster.commits[0], log.len()), (3, 3));
+    cluster.lose_after(0, 0, Ending::Amnesia);
+    // What it wrote is whole; which views there were is not known.
+    cluster.lose_after(1, 3, Ending::Amnesia);
+    cluster.crash(2);
+    cluster.cut.clear();
+    for index in 0..3 {
+        cluster.start(index, false);
+    }
+    cluster.pass(6_000);
+    cluster.assert_agree();
+    let leader = cluster.leader().unwrap();
+    assert_eq!(cluster.log(leader), log);
+    assert!(!cluster.losses.is_empty());
+}
+
+#[test]
+fn given_a_replica_that_forgot_its_newest_view_when_it_starts_should_keep_what_it_wrote_in_it() {
+    let mut cluster = Cluster::new(3);
+    cluster.write(b"a");
+    cluster.crash(0);
+    cluster.pass(3_000);
+    cluster.write(b"b");
+    let log = cluster.log(1);
+    // The copy of the superblock that is left is from before the view.
+    cluster.lose_after(1, 2, Ending::Amnesia);
+    cluster.disks[1].state.view = 0;
+    cluster.disks[1].state.log_view = 0;
+    cluster.lose_after(2, 0, Ending::Amnesia);
+    for index in 0..3 {
+        cluster.start(index, false);
+    }
+    assert_eq!(cluster.log(1), log, "nothing is cut before it is known to differ");
+    cluster.pass(6_000);
+    cluster.assert_agree();
+    assert_eq!(cluster.log(cluster.leader().unwrap()), log);
+}

@@ -169,3 +169,43 @@ fn given_an_operator_who_accepts_a_loss_when_votes_do_not_suffice_should_start_a
         }
     ));
 }
+
+#[test]
+fn given_replicas_that_forgot_the_views_when_a_loss_is_declared_should_keep_what_one_of_them_wrote() {
+    let votes = [
+        vote(0, 0, Ending::Amnesia),
+        vote(1, 3, Ending::Amnesia),
+        vote(1, 1, Ending::Blank),
+    ];
+    let expected = Verdict::Start {
+        source: 1,
+        head: 3,
+        lost: true,
+    };
+    assert_eq!(judge(quorum(3), &votes, false), expected);
+    let votes = [None, vote(1, 3, Ending::Amnesia), vote(1, 1, Ending::Blank)];
+    assert_eq!(
+        judge(quorum(3), &votes, true),
+        expected,
+        "an operator goes on without the third"
+    );
+}
+
+#[test]
+fn given_a_replica_that_forgot_the_views_when_its_log_is_older_than_the_newest_view_should_not_be_followed() {
+    let votes = [
+        vote(0, 0, Ending::Amnesia),
+        vote(1, 3, Ending::Amnesia),
+        vote(2, 1, Ending::Blank),
+    ];
+    let expected = Verdict::Start {
+        source: 2,
+        head: 1,
+        lost: true,
+    };
+    assert_eq!(
+        judge(quorum(3), &votes, false),
+        expected,
+        "the newest view may have found it dead"
+    );
+}
