@@ -29,6 +29,8 @@ pub const BEAT_LEN: usize = 32;
 pub const BEATS_MAX: usize = 16_384;
 /// Bytes before the heartbeats.
 const BEATS_HEADER_LEN: usize = 48;
+/// Batches that a member says it holds, in one request.
+pub const HELD_MAX: usize = 4096;
 /// Headers in a vote or in the log of a view.
 pub const SUFFIX_MAX: usize = 2048;
 const BATCH_HEADER_LEN: usize = 256;
@@ -110,6 +112,13 @@ fn put_end(end: LogEnd, head: &mut BytesMut) {
     head.put_u64_le(end.timestamp);
 }
 
+fn put_checksums(checksums: &[u128], head: &mut BytesMut) {
+    head.put_u32_le(checksums.len() as u32);
+    for checksum in checksums {
+        head.put_u128_le(*checksum);
+    }
+}
+
 fn put_headers(headers: &[PrepareHeader], head: &mut BytesMut) {
     head.put_u32_le(headers.len() as u32);
     head.put_slice(headers.as_bytes());
@@ -184,12 +193,15 @@ fn put_kind(kind: &Kind, head: &mut BytesMut, bodies: &mut Vec<Bytes>) -> u8 {
             bodies.push(manifest.state.clone());
             23
         }
-        Kind::RequestBatches { offset } => {
+        Kind::RequestBatches { offset, until, held } => {
             head.put_u64_le(*offset);
+            head.put_u64_le(*until);
+            put_checksums(held, head);
             24
         }
-        Kind::Batches { offset, bytes } => {
+        Kind::Batches { offset, same, bytes } => {
             head.put_u64_le(*offset);
+            put_checksums(same, head);
             bodies.push(bytes.clone());
             25
         }
@@ -260,6 +272,24 @@ impl Reader {
             return Err(DecodeError::Field("a prepare header"));
         }
         Ok(header)
+    }
+
+    fn checksums(&mut self) -> Result<Vec<u128>, DecodeError> {
+        let count = self.u32()? as usize;
+        if count > HELD_MAX {
+            return Err(DecodeError::TooLarge {
+                what: "a list of batches",
+                found: count,
+                limit: HELD_MAX,
+            });
+        }
+        if self.bytes.len() < count * size_of::<u128>() {
+            return Err(DecodeError::Short {
+                needed: count * size_of::<u128>(),
+                found: self.bytes.len(),
+            });
+        }
+        (0..count).map(|_| self.u128()).collect()
     }
 
     fn headers(&mut self, committed: LogEnd) -> Result<Vec<PrepareHeader>, DecodeError> {
@@ -440,9 +470,14 @@ fn take_kind(kind: u8, reader: &mut Reader) -> Result<Kind, DecodeError> {
             next_offset: reader.u64()?,
             state: reader.rest(),
         })),
-        24 => Kind::RequestBatches { offset: reader.u64()? },
+        24 => Kind::RequestBatches {
+            offset: reader.u64()?,
+            until: reader.u64()?,
+            held: reader.checksums()?,
+        },
         25 => Kind::Batches {
             offset: reader.u64()?,
+            same: reader.checksums()?,
             bytes: reader.rest(),
         },
         other => return Err(DecodeError::Kind(other)),

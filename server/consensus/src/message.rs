@@ -91,12 +91,19 @@ pub enum Kind {
     RequestBatches {
         /// First offset wanted.
         offset: u64,
+        /// First offset that is not wanted; `u64::MAX` where everything is.
+        until: u64,
+        /// Checksums of the headers of the batches from `offset` on that lie at the sender, and that nobody has
+        /// confirmed.
+        held: Vec<u128>,
     },
     /// Whole batches, one after the other.
     Batches {
-        /// First offset in them, which may lie below the one asked for.
+        /// The offset asked for. Where none is left out, the first batch may begin below it.
         offset: u64,
-        /// The batches; empty when the sender no longer has them.
+        /// Those of the checksums given, from the first on, whose batches are left out: they are the same at both.
+        same: Vec<u128>,
+        /// The batches after those. Nothing at all is there when the sender no longer has them.
         bytes: Bytes,
     },
 }

@@ -4,6 +4,7 @@
 mod members;
 
 use iggy_consensus::GroupId;
+use iggy_storage::image::Image;
 use members::Members;
 use std::collections::BTreeSet;
 
@@ -108,4 +109,116 @@ fn given_a_write_that_fails_while_a_state_stands_on_it_when_the_state_is_complet
         assert_eq!(members.partition(2, 0).state(), members.partition(0, 0).state());
         assert_eq!(members.whole(2, 0), members.partition(2, 0).state().next_offset);
     }
+}
+
+/// Three nodes with forty batches, of which node 2 has just gone down. Every batch is some 350 bytes long.
+fn forty() -> Members {
+    forty_of(7)
+}
+
+fn forty_of(filling: u8) -> Members {
+    let mut members = Members::new(3, 1, 64, |_| {});
+    members.filling = filling;
+    for _ in 0..40 {
+        assert!(members.write(0, 50));
+        members.pass(100_000);
+    }
+    members.pass(1_000_000);
+    assert_eq!(members.whole(2, 0), 40);
+    members.crash(2);
+    members.said.clear();
+    members
+}
+
+/// Starts node 2 again and lets it get what it lacks; the bytes of batches that came to it.
+fn rejoin(members: &mut Members) -> usize {
+    members.start(2, false);
+    members.pass(5_000_000);
+    assert_eq!(members.partition(2, 0).state(), members.partition(0, 0).state());
+    assert_eq!(members.whole(2, 0), members.partition(0, 0).state().next_offset);
+    assert_eq!(members.bytes(2, 0), members.bytes(0, 0));
+    let left = members.files(2, ".aside");
+    assert_eq!(left.len(), 0, "what was put aside is gone once it is of no more use");
+    members.travelled(2)
+}
+
+fn damage(members: &Members, wanted: &str, offset: u64) {
+    let paths = members.disks[2].paths();
+    let path = paths.iter().find(|path| path.contains(wanted)).expect("a file");
+    assert!(members.disks[2].flip_bit(path, offset, 3));
+}
+
+#[test]
+fn given_a_member_whose_checkpoint_is_damaged_when_it_takes_a_state_should_be_sent_no_batch_it_has() {
+    let mut members = forty();
+    damage(&members, "/checkpoint.", 20);
+    assert_eq!(rejoin(&mut members), 0);
+}
+
+#[test]
+fn given_a_segment_with_a_damaged_batch_when_a_state_is_taken_should_be_sent_that_batch_alone() {
+    let mut members = forty();
+    damage(&members, "/checkpoint.", 20);
+    // In the frames of the second batch of the second segment.
+    let batch = members.batch_length(2, 0);
+    damage(&members, "/00000000000000000008.log", batch + 300);
+    assert_eq!(rejoin(&mut members), batch as usize);
+}
+
+#[test]
+fn given_a_batch_whose_length_is_damaged_when_a_state_is_taken_should_be_sent_the_rest_of_its_segment_alone() {
+    let mut members = forty();
+    damage(&members, "/checkpoint.", 20);
+    let batch = members.batch_length(2, 0);
+    // Its length, so that nobody knows where the next one begins.
+    damage(&members, "/00000000000000000008.log", 5 * batch + 33);
+    assert_eq!(rejoin(&mut members), 3 * batch as usize);
+}
+
+#[test]
+fn given_batches_that_were_written_meanwhile_when_a_state_is_taken_should_be_sent_what_is_new_alone() {
+    let mut members = forty();
+    damage(&members, "/checkpoint.", 20);
+    for _ in 0..10 {
+        assert!(members.write(0, 50));
+    }
+    let batch = members.batch_length(0, 0) as usize;
+    assert_eq!(rejoin(&mut members), 10 * batch);
+}
+
+#[test]
+fn given_a_transfer_that_was_cut_short_when_it_begins_again_should_be_sent_nothing_twice() {
+    for steps in 0..60 {
+        let mut members = forty();
+        damage(&members, "/checkpoint.", 20);
+        members.disks[2].die_after(steps);
+        members.start(2, false);
+        members.pass(3_000_000);
+        members.crash(2);
+        members.disks[2].heal();
+        assert_eq!(rejoin(&mut members), 0, "dead after {steps} steps");
+    }
+}
+
+#[test]
+fn given_a_member_without_segments_when_a_state_is_taken_should_be_sent_everything() {
+    let mut members = forty();
+    damage(&members, "/checkpoint.", 20);
+    for path in members.files(2, ".log") {
+        members.remove(2, &path);
+    }
+    let all = 40 * members.batch_length(0, 0) as usize;
+    assert_eq!(rejoin(&mut members), all);
+}
+
+#[test]
+fn given_batches_of_another_history_in_the_same_places_when_a_state_is_taken_should_be_sent_the_true_ones() {
+    let mut members = forty();
+    damage(&members, "/checkpoint.", 20);
+    let other = forty_of(8);
+    let path = &members.files(2, "00016.log")[0];
+    let bytes = other.disks[2].read_all(path, 1 << 30).unwrap().unwrap();
+    members.overwrite(2, path, bytes.into());
+    let batch = members.batch_length(0, 0) as usize;
+    assert_eq!(rejoin(&mut members), 8 * batch);
 }

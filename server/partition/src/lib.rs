@@ -11,6 +11,7 @@
 //! are cut. A damaged batch before that is refused with its file and position, and never skipped.
 
 pub mod admission;
+pub mod aside;
 pub mod index;
 pub mod operation;
 pub mod producers;

@@ -4,12 +4,13 @@
 //! journaled batch was never acknowledged under its policy and is cut.
 
 use crate::Settings;
+use crate::aside::{self, Aside, aside_path};
 use crate::index::Index;
 use crate::operation::PartitionOperation;
 use crate::segments::{Mark, Segment, Segments, index_path, log_path};
 use crate::state::{LogPosition, PartitionState, SnapshotError};
 use bytes::BytesMut;
-use iggy_consensus::{LogEnd, Prepare, PrepareHeader, VsrState};
+use iggy_consensus::{Ending, LogEnd, Prepare, PrepareHeader, VsrState};
 use iggy_journal::planted::{self, Bug};
 use iggy_journal::{BodyLocation, FileNumbers, Policy, Record, Recovered, store_again};
 use iggy_protocol::batch::{BatchError, BatchHeader, BatchView};
@@ -44,6 +45,8 @@ pub struct RecoveredPartition {
     pub entries: Vec<Prepare>,
     /// Segments.
     pub segments: Segments,
+    /// Segments that were put aside, or are now.
+    pub aside: Vec<Aside>,
     /// Steps that repair and open the segments, after those of the journal.
     pub open: Job,
     /// Steps that remove segments which the state has dropped. The journal still names batches in them: they may only go
@@ -218,7 +221,18 @@ fn recover_whole(
             });
         }
     }
-    let (mut found, mut open) = find_segments(image, directory, end, last_end)?;
+    // What does not count here may be what the others have, as long as the log is not whole.
+    let keeps_aside = log.journal.superblock().state.ending >= Ending::Damaged;
+    let mut aside = find_aside(image, directory)?;
+    let removed: Vec<Step> = aside
+        .keys()
+        .map(|base_offset| Step::Remove(aside_path(directory, *base_offset)))
+        .collect();
+    let (mut found, mut open) = find_segments(image, directory, end, last_end, &mut aside, keeps_aside)?;
+    if !keeps_aside {
+        aside.clear();
+        open.extend(removed);
+    }
     // A state from elsewhere may begin after what was here before it.
     let needed = found.partition_point(|segment| segment.base_offset <= dropped_for_good);
     for segment in found.drain(..needed.saturating_sub(1)) {
@@ -276,6 +290,10 @@ fn recover_whole(
         base,
         entries,
         segments,
+        aside: aside
+            .into_iter()
+            .map(|(base_offset, length)| Aside { base_offset, length })
+            .collect(),
         open,
         dropped,
     })
@@ -395,12 +413,15 @@ fn replay(
 
 /// The segments up to `end`, with their indexes, and the steps that remove what lies beyond.
 ///
-/// Segments up to `last_end` are left alone: prepares that are not committed have batches there.
+/// Segments up to `last_end` are left alone: prepares that are not committed have batches there. With `keeps_aside`
+/// what lies beyond is put aside, unless more of it is there already.
 fn find_segments(
     image: &dyn Image,
     directory: &str,
     end: Option<LogPosition>,
     last_end: Option<LogPosition>,
+    aside: &mut BTreeMap<u64, u64>,
+    keeps_aside: bool,
 ) -> Result<(Vec<Segment>, Job), RecoverError> {
     let entries = image.list(directory);
     let entries = entries.map_err(|source| RecoverError::Io {
@@ -433,7 +454,15 @@ fn find_segments(
                 continue;
             }
             _ => {
-                job.push(Step::Remove(log_path(directory, base_offset)));
+                let path = log_path(directory, base_offset);
+                let is_longer = aside.get(&base_offset).is_none_or(|length| *length < entry.length);
+                if keeps_aside && is_longer {
+                    aside.insert(base_offset, entry.length);
+                    let to = aside_path(directory, base_offset);
+                    job.push(Step::Rename { from: path, to });
+                } else {
+                    job.push(Step::Remove(path));
+                }
                 job.extend(stale_index(directory, base_offset));
                 continue;
             }
@@ -458,6 +487,18 @@ fn find_segments(
         });
     }
     Ok((segments, job))
+}
+
+/// The segments that were put aside, with their lengths, by their first offsets.
+fn find_aside(image: &dyn Image, directory: &str) -> Result<BTreeMap<u64, u64>, RecoverError> {
+    let entries = image.list(directory).map_err(|source| RecoverError::Io {
+        path: directory.to_owned(),
+        source,
+    })?;
+    let named = entries
+        .iter()
+        .filter_map(|entry| Some((aside::named(&entry.name)?, entry.length)));
+    Ok(named.collect())
 }
 
 /// Damage is named where it is, instead of at the reader that meets it.

@@ -4,6 +4,7 @@
 //! readable is decided by the replicated state, not here.
 
 use crate::Settings;
+use crate::aside::{Aside, aside_path};
 use crate::index::Index;
 use bytes::Bytes;
 use iggy_journal::{BodyLocation, FileNumbers};
@@ -220,6 +221,29 @@ impl Segments {
             self.active = Some(file);
         }
         (job, left)
+    }
+
+    /// Puts every segment aside: what each may still be good for, and the steps that give it its other name. The journal
+    /// must no longer name their batches when the steps run.
+    pub fn put_aside(&mut self) -> (Vec<Aside>, Job, Option<FileId>) {
+        let mut job = Job::new();
+        let mut aside = Vec::new();
+        for segment in self.all.drain(..) {
+            let base_offset = segment.base_offset;
+            job.push(Step::Remove(index_path(&self.directory, base_offset)));
+            job.push(Step::Rename {
+                from: log_path(&self.directory, base_offset),
+                to: aside_path(&self.directory, base_offset),
+            });
+            let length = segment.index.size;
+            aside.push(Aside { base_offset, length });
+        }
+        (aside, job, self.active.take())
+    }
+
+    /// Directory of the partition.
+    pub fn directory(&self) -> &str {
+        &self.directory
     }
 
     /// Adds a batch that recovery found where the journal says, after all others.

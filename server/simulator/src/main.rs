@@ -66,6 +66,7 @@ struct Sum {
     acknowledged: u64,
     view_changes: u64,
     state_transfers: u64,
+    batches_kept: u64,
     histories: u64,
     beyond_help: u64,
     failures: u64,
@@ -80,6 +81,7 @@ impl Sum {
         self.acknowledged += report.acknowledged;
         self.view_changes += report.view_changes;
         self.state_transfers += report.state_transfers;
+        self.batches_kept += report.batches_kept;
         self.histories += report.histories;
         self.beyond_help += u64::from(report.is_beyond_help);
         self.failures += u64::from(report.failure.is_some());
@@ -152,7 +154,7 @@ fn say(failure: &str, report: &Report, arguments: &Arguments) {
 fn report(arguments: &Arguments, bug: Option<Bug>, sum: &Sum, seconds: f64) -> ExitCode {
     println!(
         "{} runs in {seconds:.1} s, {:.2} seeds/s, {} events, {} commits, {} acknowledged, {} view changes, \
-         {} state transfers, {} new histories, {} beyond help",
+         {} state transfers with {} batches that were there, {} new histories, {} beyond help",
         sum.runs,
         f64::from(u32::try_from(sum.runs).unwrap_or(u32::MAX)) / seconds,
         sum.events,
@@ -160,6 +162,7 @@ fn report(arguments: &Arguments, bug: Option<Bug>, sum: &Sum, seconds: f64) -> E
         sum.acknowledged,
         sum.view_changes,
         sum.state_transfers,
+        sum.batches_kept,
         sum.histories,
         sum.beyond_help
     );

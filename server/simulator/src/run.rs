@@ -41,6 +41,8 @@ pub struct Report {
     pub view_changes: u64,
     /// Times a replica asked for a whole state.
     pub state_transfers: u64,
+    /// Batches of such a state that did not travel, because they were there.
+    pub batches_kept: u64,
     /// Times a partition began a new history.
     pub histories: u64,
     /// Whether the groups could not come to rest, through no fault of their own.
@@ -80,6 +82,7 @@ pub fn run(seed: u64, mode: Mode, bug: Option<Bug>, print: bool) -> Report {
         acknowledged: world.oracle.acknowledged,
         view_changes: world.view_changes,
         state_transfers: world.state_transfers,
+        batches_kept: world.batches_kept,
         histories: world.desk.histories,
         faults: world.faults,
         is_beyond_help: beyond_help,

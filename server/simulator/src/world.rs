@@ -112,6 +112,8 @@ pub struct World {
     pub view_changes: u64,
     /// Times a replica asked for a whole state.
     pub state_transfers: u64,
+    /// Batches of such a state that did not travel, because they were there.
+    pub batches_kept: u64,
     /// When each node last did not know what of the metadata it may have acknowledged.
     pub doubted: BTreeMap<u8, u64>,
     /// Whether writes were acknowledged and did not happen where they should.
@@ -149,6 +151,7 @@ impl World {
             mishaps: Mishaps::new(&plan),
             view_changes: 0,
             state_transfers: 0,
+            batches_kept: 0,
             doubted: BTreeMap::new(),
             wrote_elsewhere: false,
             chaos: true,
@@ -496,6 +499,9 @@ impl World {
     }
 
     fn send(&mut self, from: u8, to: u8, message: &iggy_consensus::message::Message) {
+        if let Kind::Batches { same, .. } = &message.kind {
+            self.batches_kept += same.len() as u64;
+        }
         let kind = message.kind.name();
         let namespace = message.group.namespace;
         let bytes = Bytes::from(codec::encode(message).concat());
@@ -588,8 +594,10 @@ fn detail(kind: &Kind) -> String {
         Kind::RequestPrepares { from_op, to_op } => format!(" {from_op}..={to_op}"),
         Kind::RangeEvicted { oldest_op } => format!(" oldest {oldest_op}"),
         Kind::State(manifest) => format!(" at {} messages {}", manifest.at.op, manifest.next_offset),
-        Kind::RequestBatches { offset } => format!(" offset {offset}"),
-        Kind::Batches { offset, bytes } => format!(" offset {offset} bytes {}", bytes.len()),
+        Kind::RequestBatches { offset, held, .. } => format!(" offset {offset} holds {}", held.len()),
+        Kind::Batches { offset, same, bytes } => {
+            format!(" offset {offset} same {} bytes {}", same.len(), bytes.len())
+        }
         Kind::Heard { .. } | Kind::RequestStartView { .. } | Kind::RequestState => String::new(),
     }
 }

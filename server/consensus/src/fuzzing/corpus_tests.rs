@@ -79,9 +79,14 @@ fn corpus() -> Vec<Bytes> {
         Kind::RangeEvicted { oldest_op: 3 },
         Kind::RequestState,
         Kind::State(Box::new(manifest)),
-        Kind::RequestBatches { offset: 8 },
+        Kind::RequestBatches {
+            offset: 8,
+            until: 90,
+            held: vec![1, 2],
+        },
         Kind::Batches {
             offset: 8,
+            same: vec![3, 4],
             bytes: Bytes::from_static(b"batches"),
         },
     ];

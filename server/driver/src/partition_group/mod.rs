@@ -7,6 +7,7 @@ mod commit;
 mod parked;
 mod polling;
 mod retention;
+mod salvage;
 mod transfer;
 mod writes;
 
@@ -26,6 +27,7 @@ use iggy_journal::{BootId, FileNumbers, Loss, Policy};
 use iggy_metadata::PartitionKey;
 use iggy_metadata::model::topic::History;
 use iggy_partition::Settings;
+use iggy_partition::aside::Aside;
 use iggy_partition::operation::Member;
 use iggy_partition::recovery::{RecoverError, recover};
 use iggy_partition::segments::Segments;
@@ -160,6 +162,8 @@ pub struct PartitionGroup {
     incoming: Option<transfer::Incoming>,
     /// Where the segments ended before a transfer placed anything: what is kept of the own log.
     kept: Option<transfer::Kept>,
+    /// Segments that no longer count; the other members may have some of what is in them.
+    aside: Vec<Aside>,
     /// Reads for members that lack batches.
     serving: BTreeMap<u64, transfer::Serving>,
     /// The deadline that was announced last.
@@ -252,6 +256,7 @@ impl PartitionGroup {
             truncated_waiters: Vec::new(),
             incoming: None,
             kept: None,
+            aside: found.aside,
             serving: BTreeMap::new(),
             announced: None,
             waiting: VecDeque::new(),
@@ -456,7 +461,8 @@ impl PartitionGroup {
                 self.notices.push(Notice::Fenced { reason, cause });
             }
             LogEvent::Read { id, result } => match self.serving.remove(&id) {
-                Some(serving) => self.batches_read(&serving, result, storage),
+                Some(serving) => self.batches_read(serving, result, storage),
+                None if self.aside_read(id, &result, storage) => {}
                 None => self.read_done(now, id, result, storage),
             },
             LogEvent::OpenFailed(error) => {

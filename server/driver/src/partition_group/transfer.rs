@@ -7,6 +7,7 @@
 //! found before.
 
 use super::PartitionGroup;
+use super::salvage::{Salvage, Wanted, compare};
 use super::writes::Pending;
 use bytes::Bytes;
 use iggy_consensus::message::{Kind, Message, StateManifest};
@@ -37,6 +38,8 @@ pub(super) struct Incoming {
     asked: bool,
     installing: bool,
     reminders: u32,
+    /// What is here already.
+    salvage: Salvage,
 }
 
 /// Where the own segments ended before a transfer placed anything; nothing of them is kept without a mark.
@@ -48,6 +51,8 @@ pub(super) struct Kept(Option<Mark>);
 pub(super) struct Serving {
     to: u8,
     offset: u64,
+    until: u64,
+    held: Vec<u128>,
     span: Span,
     length: u64,
 }
@@ -79,10 +84,11 @@ impl PartitionGroup {
                     asked: false,
                     installing: false,
                     reminders: 0,
+                    salvage: Salvage::of(&self.aside),
                 });
             }
         }
-        self.ask_for_more();
+        self.ask_for_more(storage);
     }
 
     fn cut_segments(&mut self, mark: Option<Mark>, storage: &mut dyn Storage) {
@@ -100,19 +106,58 @@ impl PartitionGroup {
         self.notices.push(super::Notice::Send { to, message });
     }
 
-    /// Asks for whatever comes next.
-    fn ask_for_more(&mut self) {
+    /// Asks for whatever comes next, once it is known what of it is here.
+    fn ask_for_more(&mut self, storage: &mut dyn Storage) {
+        let number = self.number();
         let Some(incoming) = &mut self.incoming else { return };
         incoming.asked = true;
         let from = incoming.from;
+        let next = incoming.next_offset;
         let kind = match &incoming.manifest {
             None => Kind::RequestState,
-            Some(manifest) if incoming.next_offset < manifest.next_offset => Kind::RequestBatches {
-                offset: incoming.next_offset,
-            },
+            Some(manifest) if next < manifest.next_offset => {
+                if incoming.salvage.is_reading() {
+                    return;
+                }
+                if let Some(Wanted {
+                    segment,
+                    position,
+                    length,
+                }) = incoming.salvage.wanted(next)
+                {
+                    incoming.salvage.begin_reading(number);
+                    let directory = self.segments.directory();
+                    let job = segment.read(directory, position, length, &mut self.log.numbers);
+                    return self.log.read(number, job, storage);
+                }
+                let (until, held) = incoming.salvage.offer(next);
+                Kind::RequestBatches {
+                    offset: next,
+                    until,
+                    held,
+                }
+            }
             Some(_) => return,
         };
         self.say(from, kind);
+    }
+
+    /// A part of a segment that was put aside is read, if that is what the number stands for.
+    pub(super) fn aside_read(
+        &mut self,
+        number: u64,
+        result: &Result<Vec<Bytes>, StorageError>,
+        storage: &mut dyn Storage,
+    ) -> bool {
+        let bytes = result.as_ref().ok().and_then(|chunks| chunks.first());
+        let taken = self
+            .incoming
+            .as_mut()
+            .is_some_and(|incoming| incoming.salvage.read(number, bytes));
+        if taken {
+            self.ask_for_more(storage);
+        }
+        taken
     }
 
     pub(super) fn transfer_message(&mut self, now: Now, message: Message, storage: &mut dyn Storage) {
@@ -122,9 +167,11 @@ impl PartitionGroup {
         }
         match message.kind {
             Kind::RequestState => self.give_state(message.from),
-            Kind::RequestBatches { offset } => self.give_batches(message.from, offset, storage),
+            Kind::RequestBatches { offset, until, held } => {
+                self.give_batches(message.from, offset, until, held, storage);
+            }
             Kind::State(manifest) => self.take_state(now, message.from, *manifest, storage),
-            Kind::Batches { bytes, .. } => self.take_batches(now, message.from, &bytes, storage),
+            Kind::Batches { same, bytes, .. } => self.take_batches(now, message.from, &same, &bytes, storage),
             _ => {}
         }
     }
@@ -145,7 +192,7 @@ impl PartitionGroup {
         self.say(to, Kind::State(Box::new(manifest)));
     }
 
-    fn give_batches(&mut self, to: u8, offset: u64, storage: &mut dyn Storage) {
+    fn give_batches(&mut self, to: u8, offset: u64, until: u64, held: Vec<u128>, storage: &mut dyn Storage) {
         if self.incoming.is_some() || offset >= self.state.next_offset || self.serving.len() >= SERVING_MAX {
             return;
         }
@@ -160,35 +207,39 @@ impl PartitionGroup {
             }
         }
         if !bytes.is_empty() {
-            let bytes = Bytes::from(bytes);
-            return self.say(to, Kind::Batches { offset, bytes });
+            return self.say_batches(to, offset, until, &held, &Bytes::from(bytes));
         }
-        match self.segments.span_of(offset) {
-            Some(span) => self.read_batches(to, offset, span, CHUNK_BYTES, storage),
-            None => self.say(
-                to,
-                Kind::Batches {
-                    offset,
-                    bytes: Bytes::new(),
-                },
-            ),
-        }
-    }
-
-    fn read_batches(&mut self, to: u8, offset: u64, span: Span, wanted: u64, storage: &mut dyn Storage) {
-        let length = self.committed_bytes(span).min(wanted);
-        if length == 0 {
-            return;
-        }
-        let number = self.number();
+        let Some(span) = self.segments.span_of(offset) else {
+            return self.say_batches(to, offset, until, &held, &Bytes::new());
+        };
         let serving = Serving {
             to,
             offset,
+            until,
+            held,
             span,
-            length,
+            length: CHUNK_BYTES,
         };
+        self.read_batches(serving, storage);
+    }
+
+    /// Sends batches, without those that the other member has as well.
+    fn say_batches(&mut self, to: u8, offset: u64, until: u64, held: &[u128], bytes: &Bytes) {
+        let (same, start, end) = compare(bytes, held, until);
+        let bytes = bytes.slice(start..end);
+        let same = held[..same].to_vec();
+        self.say(to, Kind::Batches { offset, same, bytes });
+    }
+
+    fn read_batches(&mut self, mut serving: Serving, storage: &mut dyn Storage) {
+        serving.length = self.committed_bytes(serving.span).min(serving.length);
+        if serving.length == 0 {
+            return;
+        }
+        let number = self.number();
+        let (span, length) = (serving.span, serving.length as u32);
         self.serving.insert(number, serving);
-        let job = self.segments.read(span, length as u32, &mut self.log.numbers);
+        let job = self.segments.read(span, length, &mut self.log.numbers);
         self.log.read(number, job, storage);
     }
 
@@ -202,7 +253,7 @@ impl PartitionGroup {
 
     pub(super) fn batches_read(
         &mut self,
-        serving: &Serving,
+        serving: Serving,
         result: Result<Vec<Bytes>, StorageError>,
         storage: &mut dyn Storage,
     ) {
@@ -218,10 +269,11 @@ impl PartitionGroup {
         }
         if first.is_none() && !chunk.is_empty() && serving.length < self.committed_bytes(serving.span) {
             // One batch alone is larger, or the index led to one far before.
-            return self.read_batches(serving.to, offset, serving.span, 4 * serving.length, storage);
+            let length = 4 * serving.length;
+            return self.read_batches(Serving { length, ..serving }, storage);
         }
         let bytes = first.map_or_else(Bytes::new, |first| chunk.slice(first..whole));
-        self.say(serving.to, Kind::Batches { offset, bytes });
+        self.say_batches(serving.to, offset, serving.until, &serving.held, &bytes);
     }
 
     fn take_state(&mut self, now: Now, from: u8, manifest: StateManifest, storage: &mut dyn Storage) {
@@ -273,20 +325,73 @@ impl PartitionGroup {
         if fresh {
             self.tail.clear();
             self.kept = Some(Kept(None));
-            self.cut_segments(None, storage);
+            self.put_aside(storage);
         }
-        self.ask_for_more();
+        self.ask_for_more(storage);
         self.install_when_complete(storage);
     }
 
-    fn take_batches(&mut self, now: Now, from: u8, bytes: &Bytes, storage: &mut dyn Storage) {
+    /// Gives the own segments up, and keeps what of them may be the same elsewhere.
+    fn put_aside(&mut self, storage: &mut dyn Storage) {
+        let (aside, job, left) = self.segments.put_aside();
+        if let Some(left) = left {
+            self.log.retire(left);
+        }
+        if !job.is_empty() {
+            self.log.write(job, Vec::new(), storage);
+        }
+        // What lay there under the same name is no more.
+        self.aside
+            .retain(|old| aside.iter().all(|new| new.base_offset != old.base_offset));
+        self.aside.extend(aside);
+        self.aside.sort_unstable_by_key(|segment| segment.base_offset);
+        if let Some(incoming) = &mut self.incoming {
+            incoming.salvage = Salvage::of(&self.aside);
+        }
+    }
+
+    /// Takes the batches that are here, and that the other member has as well. False when the transfer is over.
+    fn take_same(&mut self, now: Now, from: u8, same: &[u128], storage: &mut dyn Storage) -> bool {
+        for known_by in same {
+            let Some(incoming) = self.incoming.as_mut().filter(|incoming| incoming.from == from) else {
+                return false;
+            };
+            let next = incoming.next_offset;
+            // An answer that comes again, or late, finds them gone.
+            let Some(raw) = incoming.salvage.take(next, *known_by) else {
+                break;
+            };
+            let Ok((batch, _)) = BatchView::split_first_unwalked(&raw) else {
+                break;
+            };
+            if !self.take_batch(now, &batch, &raw, storage) {
+                return false;
+            }
+            self.took(&batch);
+        }
+        true
+    }
+
+    /// Notes that a batch of the state is here.
+    fn took(&mut self, batch: &BatchView<'_>) {
+        if let Some(incoming) = &mut self.incoming {
+            incoming.next_offset = batch.last_offset() + 1;
+            incoming.asked = false;
+            incoming.reminders = 0;
+        }
+    }
+
+    fn take_batches(&mut self, now: Now, from: u8, same: &[u128], bytes: &Bytes, storage: &mut dyn Storage) {
+        if !self.take_same(now, from, same, storage) {
+            return;
+        }
         let Some(incoming) = self.incoming.as_mut().filter(|incoming| incoming.from == from) else {
             return;
         };
         let Some(end) = incoming.manifest.as_ref().map(|manifest| manifest.next_offset) else {
             return;
         };
-        if bytes.is_empty() && incoming.next_offset < end {
+        if same.is_empty() && bytes.is_empty() && incoming.next_offset < end {
             // Dropped there meanwhile: another state will stand on what is left.
             self.incoming = None;
             return self.step(now, Input::StateFailed, storage);
@@ -302,11 +407,7 @@ impl PartitionGroup {
                     return;
                 }
                 next = batch.last_offset() + 1;
-                if let Some(incoming) = &mut self.incoming {
-                    incoming.next_offset = next;
-                    incoming.asked = false;
-                    incoming.reminders = 0;
-                }
+                self.took(&batch);
             }
             position += length;
         }
@@ -360,7 +461,7 @@ impl PartitionGroup {
     fn go_on(&mut self, storage: &mut dyn Storage) {
         let room = self.log.writes() < WRITES_MAX;
         if room && self.incoming.as_ref().is_some_and(|incoming| !incoming.asked) {
-            self.ask_for_more();
+            self.ask_for_more(storage);
         }
         self.install_when_complete(storage);
     }
@@ -387,6 +488,13 @@ impl PartitionGroup {
         if let Some(Ok((state, _))) = restored {
             self.state = state;
             self.kept = None;
+            let directory = self.segments.directory();
+            let job = self
+                .aside
+                .drain(..)
+                .flat_map(|segment| segment.remove(directory))
+                .collect();
+            self.log.in_background(job, storage);
             // What was in flight is in the state, or never was committed.
             let waiters = self.pending.drain(..).map(|pending| pending.waiter);
             self.truncated_waiters.extend(waiters);

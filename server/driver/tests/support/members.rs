@@ -20,6 +20,7 @@ use iggy_protocol::header::RequestHeader;
 use iggy_protocol::operation::Operation;
 use iggy_storage::image::Image;
 use iggy_storage::memory::{MemoryDisk, MemoryStorage};
+use iggy_storage::{FileId, IoToken, LaneId, Step, Storage};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -61,6 +62,8 @@ pub struct Members {
     pub said: Vec<(usize, usize, Message)>,
     pub answers: Vec<(u64, bool)>,
     pub events: Vec<String>,
+    /// What every message is made of.
+    pub filling: u8,
     lives: Vec<u64>,
     next: u64,
     packets: VecDeque<(usize, Message)>,
@@ -85,6 +88,7 @@ impl Members {
             said: Vec::new(),
             answers: Vec::new(),
             events: Vec::new(),
+            filling: 0,
             lives: vec![0; count],
             next: 0,
             packets: VecDeque::new(),
@@ -235,11 +239,21 @@ impl Members {
             .expect("it is hosted")
     }
 
+    /// The segments of a partition on a disk, one behind the other.
+    pub fn bytes(&self, index: usize, partition: u32) -> Vec<u8> {
+        let directory = directory(&key(partition));
+        let mut paths = self.files(index, ".log");
+        paths.retain(|path| path.starts_with(&directory));
+        paths.sort();
+        let read = |path: &String| self.disks[index].read_all(path, 1 << 30).ok().flatten();
+        paths.iter().filter_map(read).flatten().collect()
+    }
+
     /// Offset up to which a disk holds the batches of a partition whole, without a gap.
     pub fn whole(&self, index: usize, partition: u32) -> u64 {
         let directory = directory(&key(partition));
-        let mut paths = self.disks[index].paths();
-        paths.retain(|path| path.starts_with(&directory) && path.ends_with(".log"));
+        let mut paths = self.files(index, ".log");
+        paths.retain(|path| path.starts_with(&directory));
         paths.sort();
         let mut next = 0;
         for path in paths {
@@ -259,6 +273,51 @@ impl Members {
         next
     }
 
+    /// Bytes of the first batch of a partition on a disk.
+    pub fn batch_length(&self, index: usize, partition: u32) -> u64 {
+        let path = format!("{}/{:020}.log", directory(&key(partition)), 0);
+        let bytes = self.disks[index]
+            .read_all(&path, 1 << 30)
+            .ok()
+            .flatten()
+            .expect("a segment");
+        BatchView::split_first(&bytes).expect("a batch").0.bytes().len() as u64
+    }
+
+    /// Puts other bytes in a file of a node that is down.
+    pub fn overwrite(&self, index: usize, path: &str, bytes: Bytes) {
+        let file = FileId(1);
+        let job = vec![
+            Step::Open {
+                file,
+                path: path.to_owned(),
+                create: true,
+            },
+            Step::Write {
+                file,
+                offset: 0,
+                pieces: vec![bytes],
+            },
+        ];
+        let mut storage = self.disks[index].storage(1);
+        storage.submit(LaneId(1), IoToken(1), job);
+        storage.completions(&mut Vec::new());
+    }
+
+    /// Files of a disk whose names end so.
+    pub fn files(&self, index: usize, ending: &str) -> Vec<String> {
+        let mut paths = self.disks[index].paths();
+        paths.retain(|path| path.strip_suffix(ending).is_some());
+        paths
+    }
+
+    /// Takes a file away from a node that is down.
+    pub fn remove(&self, index: usize, path: &str) {
+        let mut storage = self.disks[index].storage(1);
+        storage.submit(LaneId(1), IoToken(1), vec![Step::Remove(path.to_owned())]);
+        storage.completions(&mut Vec::new());
+    }
+
     pub fn leader(&self, partition: u32) -> Option<usize> {
         let running = (0..self.shards.len()).filter(|index| self.shards[*index].is_some());
         running
@@ -271,7 +330,7 @@ impl Members {
         self.next += 1;
         self.now.wall += 3;
         let mut builder = BatchBuilder::new();
-        let payload = vec![self.next as u8; length];
+        let payload = vec![self.filling; length];
         builder
             .push(u128::from(self.next), &payload, &[], 5)
             .expect("a message");
