@@ -40,6 +40,9 @@ libclang_folder() {
     return 1
 }
 
+# The headers that libclang itself brings, such as stddef.h.
+clang_headers() { compgen -G "$(libclang_folder)/clang/*/include/stddef.h"; }
+
 # The version of PHP that an extension is built for, as 8.2
 php_version() { php -n -r 'echo PHP_MAJOR_VERSION, ".", PHP_MINOR_VERSION;'; }
 

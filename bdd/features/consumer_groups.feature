@@ -64,6 +64,20 @@ Feature: Consumer groups
     And the members have settled
     Then "a" owns 6 partitions
 
+  # Its session lives on for 36 s, in case it only lost its connection.
+  @slow
+  Scenario: What a member leaves behind whose process is killed goes to the others
+    Given a process that is a member of the group "billing" of the topic "created" in the stream "orders"
+    And the member "a" of the group "billing"
+    Then the consumer group "billing" exists with 2 members
+    When that process is killed
+    And the members have settled
+    Then the consumer group "billing" exists with 1 members
+    And "a" owns 6 partitions
+    When 2 messages are sent to each partition
+    And "a" receives 12 messages
+    Then every partition was read in order and nothing twice
+
   Scenario: A group is created by its first member only if that is wanted
     When a member of the group "billing" joins without creating it
     Then the request fails with "consumer_group_name_not_found"

@@ -53,6 +53,20 @@ def world(node: Node, loop: asyncio.AbstractEventLoop) -> Iterator[World]:
 RESULTS = os.environ.get("IGGY_BDD_RESULTS")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Tags are markers."""
+    config.addinivalue_line("markers", "slow: waits for the clock of the node; runs where IGGY_BDD_SLOW is set")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what waits for the clock of the node, unless that is wanted."""
+    if os.environ.get("IGGY_BDD_SLOW"):
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if item not in slow]
+
+
 def pytest_sessionstart() -> None:
     """Results are those of this run."""
     if RESULTS:

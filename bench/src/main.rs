@@ -13,6 +13,7 @@ mod process;
 mod report;
 mod round_trips;
 mod small_requests;
+mod suite;
 mod workload;
 
 use clap::{Parser, Subcommand};
@@ -45,6 +46,9 @@ enum Kind {
 
     /// Two servers in turn under the same workload
     Compare(compare::Arguments),
+
+    /// The workloads that a node is judged by, in one table
+    Suite(suite::Arguments),
 
     /// One connection, one request at a time: what a small send costs beside a bare round trip
     SmallRequests(small_requests::Arguments),
@@ -93,6 +97,7 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
             report.publish(arguments.json)
         }
         Kind::Compare(own) => compare::run(&arguments.connection_string, own, arguments.json).await,
+        Kind::Suite(own) => suite::run(&arguments.connection_string, own, arguments.json).await,
         Kind::SmallRequests(own) => small_requests::run(&arguments.connection_string, own, arguments.json).await,
         Kind::Latency(own) => end_to_end::run(&arguments.connection_string, own, arguments.json).await,
         Kind::IdleConsumers(own) => idle_consumers::run(&arguments.connection_string, own, arguments.json).await,

@@ -79,6 +79,14 @@ async fn given_a_folder_when_a_workload_ends_should_write_a_page_that_needs_no_n
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn given_a_row_of_the_suite_when_chosen_should_measure_it() {
+    let server = TestServer::start().await.unwrap();
+    let rows = run(&server, "suite --scale 0.01 --only persisted");
+    assert_eq!(rows[0]["name"], "20 producers, persisted");
+    assert!(rows[0]["ratio"].as_f64().unwrap() > 0.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn given_limits_that_make_no_sense_when_started_should_name_what_is_allowed() {
     let server = TestServer::start().await.unwrap();
     for (line, wanted) in [

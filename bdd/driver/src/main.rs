@@ -49,6 +49,10 @@ fn run(arguments: &Arguments) -> Result<bool> {
     if let Some(name) = &arguments.name {
         runs.retain(|run| run.scenario.contains(name));
     }
+    // What waits for the clock of the node runs only where that is wanted.
+    if std::env::var_os("IGGY_BDD_SLOW").is_none() {
+        runs.retain(|run| !run.tags.iter().any(|tag| tag == "slow"));
+    }
     ensure!(!runs.is_empty(), "no scenario is named like that");
     let folder = match std::env::var_os("IGGY_PROGRAMS") {
         Some(folder) => PathBuf::from(folder),

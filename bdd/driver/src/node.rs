@@ -5,9 +5,10 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Map, Value};
 
-/// What a scenario does to its node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a scenario does to its node, and beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
     /// Stops it in order and starts it again.
     Restart,
@@ -17,27 +18,55 @@ pub enum Order {
     Stop,
     /// Starts it.
     Start,
+    /// Starts a process that is a member of a group.
+    StartMember {
+        /// Its stream.
+        stream: String,
+        /// Its topic.
+        topic: String,
+        /// Its group.
+        group: String,
+    },
+    /// Kills that process.
+    KillMember,
 }
 
 impl Order {
     /// The order that a step gives, if it is one for the driver.
-    pub fn of(step: &str) -> Option<Self> {
+    pub fn of(step: &str, arguments: &Map<String, Value>) -> Option<Self> {
+        let name = |key: &str| {
+            arguments
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
         Some(match step {
             "restart_server" => Self::Restart,
             "kill_server_and_start" => Self::KillAndStart,
             "stop_server" => Self::Stop,
             "start_server" => Self::Start,
+            "start_member_process" => Self::StartMember {
+                stream: name("stream"),
+                topic: name("topic"),
+                group: name("group"),
+            },
+            "kill_member_process" => Self::KillMember,
             _ => return None,
         })
     }
 
-    const fn words(self) -> &'static [&'static str] {
-        match self {
+    /// What the program of the node is told for it, line by line.
+    fn lines(&self) -> Vec<String> {
+        let words: &[&str] = match self {
             Self::Restart => &["restart"],
             Self::KillAndStart => &["kill", "start"],
             Self::Stop => &["stop"],
             Self::Start => &["start"],
-        }
+            Self::KillMember => &["kill-member"],
+            Self::StartMember { stream, topic, group } => return vec![format!("member {stream} {topic} {group}")],
+        };
+        words.iter().map(|word| (*word).to_owned()).collect()
     }
 }
 
@@ -110,6 +139,7 @@ impl TestNode {
                 self.running = true;
             }
             Some("stopped") => self.running = false,
+            Some("joined" | "killed") => {}
             _ => bail!("the node was told to {word} and said: {}", answer.trim_end()),
         }
         Ok(())
@@ -118,7 +148,7 @@ impl TestNode {
 
 impl Node for TestNode {
     fn obey(&mut self, order: Order) -> Result<()> {
-        order.words().iter().try_for_each(|word| self.tell(word))
+        order.lines().iter().try_for_each(|line| self.tell(line))
     }
 
     fn ready(&mut self) -> Result<(String, String)> {

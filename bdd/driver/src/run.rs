@@ -110,7 +110,7 @@ impl Runner<'_> {
             .matchers
             .find(step)
             .map_err(|error| format!("undefined: {error}"))?;
-        if let Some(order) = Order::of(matched.name) {
+        if let Some(order) = Order::of(matched.name, &matched.arguments) {
             return node.obey(order).map_err(|error| format!("'{}': {error:#}", step.text));
         }
         let Some(agent) = slot else {

@@ -209,4 +209,6 @@ pub const STEPS: &[Pattern] = &[
     step("kill_server_and_start", "the server is killed and started again"),
     step("stop_server", "the server is stopped"),
     step("start_server", "the server is started"),
+    step("start_member_process", "a process that is a member of the group {group:text} of the topic {topic:text} in the stream {stream:text}"),
+    step("kill_member_process", "that process is killed"),
 ];

@@ -115,6 +115,17 @@ When('the members have settled', async function () {
   }
 });
 
+Given(
+  /^a process that is a member of the group "([^"]*)" of the topic "([^"]*)" in the stream "([^"]*)"$/,
+  async function (group, topic, stream) {
+    await this.node.tell(`member ${stream} ${topic} ${group}`);
+  },
+);
+
+When('that process is killed', async function () {
+  await this.node.tell('kill-member');
+});
+
 Then(/^"([^"]*)" owns (\d+) partitions$/, function (name, count) {
   assert.equal(receiver(this, name).consumer.partitions.length, Number(count));
 });

@@ -129,6 +129,21 @@ def settle(world: World) -> None:
     world.run(settling())
 
 
+@given(
+    step(
+        r'a process that is a member of the group "(?P<group>[^"]*)" of the topic "(?P<topic>[^"]*)"'
+        r' in the stream "(?P<stream>[^"]*)"'
+    )
+)
+def a_member_process(world: World, group: str, topic: str, stream: str) -> None:
+    world.node.tell(f"member {stream} {topic} {group}")
+
+
+@when("that process is killed")
+def member_process_is_killed(world: World) -> None:
+    world.node.tell("kill-member")
+
+
 @then(step(r'"(?P<name>[^"]*)" owns (?P<count>\d+) partitions'))
 def owns(world: World, name: str, count: str) -> None:
     assert len(receiver(world, name).consumer.partitions) == int(count)

@@ -48,6 +48,8 @@ pub struct Sample {
     pub clients: u64,
     /// Consumer groups of all topics.
     pub consumer_groups: u64,
+    /// Polls and fetches that wait for messages; a fetch counts once on each shard at which it waits.
+    pub waiting_reads: u64,
     /// Messages appended since the process started.
     pub appended: u64,
     /// Messages sent to consumers since the process started.
@@ -86,6 +88,7 @@ struct Gauges {
     users: Gauge,
     clients: Gauge,
     consumer_groups: Gauge,
+    waiting_reads: Gauge,
 }
 
 impl Metrics {
@@ -145,6 +148,11 @@ impl Metrics {
         registry.register("users", "Users", gauges.users.clone());
         registry.register("clients", "Connections that are logged in", gauges.clients.clone());
         registry.register("consumer_groups", "Consumer groups", gauges.consumer_groups.clone());
+        registry.register(
+            "waiting_reads",
+            "Polls and fetches that wait for messages",
+            gauges.waiting_reads.clone(),
+        );
         registry
     }
 
@@ -161,6 +169,7 @@ impl Metrics {
         set(&self.gauges.users, sample.users);
         set(&self.gauges.clients, sample.clients);
         set(&self.gauges.consumer_groups, sample.consumer_groups);
+        set(&self.gauges.waiting_reads, sample.waiting_reads);
     }
 }
 

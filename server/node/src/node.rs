@@ -11,6 +11,7 @@ use crate::passwords::Passwords;
 use crate::shard::ShardHandle;
 use arc_swap::ArcSwap;
 use iggy_driver::counters::PartitionCounters;
+use iggy_driver::shard::SessionWaits;
 use iggy_metadata::{Counters, Metadata, PartitionKey, Settings};
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -40,6 +41,8 @@ pub struct Node {
     pub connections: Registry,
     /// Connections that may still be opened; the rest of the files is for partitions.
     pub connection_places: Arc<Semaphore>,
+    /// Reads that wait at the shards.
+    pub waits: Arc<SessionWaits>,
     /// Replies that wait for the sockets of clients.
     pub unread: Arc<NodeUnread>,
     /// Password hashing off the shards.
@@ -89,6 +92,7 @@ impl Node {
             users: counts.users.into(),
             clients: self.connections.len() as u64,
             consumer_groups: counts.groups.into(),
+            waiting_reads: self.waits.total() as u64,
             appended,
             polled,
         }

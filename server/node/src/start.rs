@@ -140,7 +140,8 @@ async fn serve(
     };
     let tcp_address = listeners.first().map(std::net::TcpListener::local_addr).transpose()?;
     let image = FileImage::new(directory.path());
-    let (mut seeds, handles) = seeds(&config, cluster, directory, listeners);
+    let waits = Arc::<SessionWaits>::default();
+    let (mut seeds, handles) = seeds(&config, cluster, directory, listeners, &waits);
     let metadata = open_metadata(&mut seeds[0], &config, &image).await?;
     if !metadata.is_bootstrapped() && root.is_none() {
         return Err(ConfigError::Conflict(RootCredentials::MISSING.to_owned()).into());
@@ -159,6 +160,7 @@ async fn serve(
         shards: handles,
         connections: Registry::default(),
         connection_places: Arc::new(Semaphore::new(connections_max())),
+        waits,
         unread: Arc::new(NodeUnread::new(UNREAD_OF_NODE_MAX)),
         passwords: Passwords::default(),
         metrics: Metrics::default(),
@@ -194,12 +196,12 @@ fn seeds(
     cluster: u128,
     directory: &DataDirectory,
     listeners: Vec<std::net::TcpListener>,
+    waits: &Arc<SessionWaits>,
 ) -> (Vec<Seed>, Vec<ShardHandle>) {
     let shard_config = shard_config(config, cluster, boot_id());
     let mut listeners = listeners.into_iter();
     let mut seeds = Vec::new();
     let mut handles = Vec::new();
-    let session_waits = Arc::<SessionWaits>::default();
     for _ in 0..config.sharding.cpu_allocation {
         let wake = Arc::new(Notify::new());
         let notify = Arc::clone(&wake);
@@ -210,7 +212,7 @@ fn seeds(
         );
         let (handle, inbox) = ShardHandle::new(config.sharding.inbox_capacity);
         handles.push(handle);
-        let shard = Shard::new(shard_config, storage).sharing_session_waits(Arc::clone(&session_waits));
+        let shard = Shard::new(shard_config, storage).sharing_session_waits(Arc::clone(waits));
         seeds.push(Seed {
             shard,
             wake,

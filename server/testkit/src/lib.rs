@@ -13,9 +13,12 @@
 
 mod binary;
 mod drops;
+mod member;
+mod metrics;
 mod output;
 mod server;
 
 pub use binary::{BINARY_VARIABLE, find_server_binary};
 pub use drops::{insist, woken_at_most};
+pub use member::MemberProcess;
 pub use server::{READY_DEADLINE, STOP_DEADLINE, TestServer, TestServerBuilder};

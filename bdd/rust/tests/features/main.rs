@@ -1,6 +1,6 @@
 //! Runs every scenario of `bdd/features` with the Rust client against one node that the run starts and stops.
 //!
-//! `cargo test -p iggy-bdd` runs all; `-- --input 'bdd/features/reader.feature'` one file, `-- --name 'pattern'` some.
+//! `cargo test -p iggy-bdd` runs all, with `IGGY_BDD_FEATURE=reader` only `reader.feature`; `-- --name 'pattern'` some.
 
 // Steps own what they take from a text.
 #![allow(clippy::needless_pass_by_value)]
@@ -11,6 +11,7 @@ mod world;
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::path::PathBuf;
 
 use cucumber::World as _;
 use cucumber::event::ScenarioFinished;
@@ -37,7 +38,11 @@ async fn main() {
     if let Ok(path) = std::env::var("IGGY_BDD_RESULTS") {
         std::fs::write(path, "").unwrap();
     }
-    let features = concat!(env!("CARGO_MANIFEST_DIR"), "/../features");
+    let mut features = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../features"));
+    if let Some(feature) = std::env::var("IGGY_BDD_FEATURE").ok().filter(|name| !name.is_empty()) {
+        features.push(format!("{feature}.feature"));
+        assert!(features.is_file(), "there is no {}", features.display());
+    }
     Node::start().await;
     let outcome = BddWorld::cucumber()
         // One node serves all scenarios, and some of them restart it.

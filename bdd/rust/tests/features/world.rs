@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cucumber::World;
 use iggy::prelude::*;
-use iggy_testkit::TestServer;
+use iggy_testkit::{MemberProcess, TestServer};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::task::JoinHandle;
 
@@ -80,6 +80,7 @@ pub struct BddWorld {
     pub checkpoints: Vec<Checkpoint>,
     pub reported: Vec<(Option<u32>, IggyError)>,
     pub consumers: BTreeMap<String, crate::steps::consumers::Receiver>,
+    pub member: Option<MemberProcess>,
     pub tokens: BTreeMap<String, Secret>,
     pub answer: Vec<u8>,
     /// Of the last request. A scenario must look at it.
@@ -108,6 +109,7 @@ impl BddWorld {
             checkpoints: Vec::new(),
             reported: Vec::new(),
             consumers: BTreeMap::new(),
+            member: None,
             tokens: BTreeMap::new(),
             answer: Vec::new(),
             error: None,

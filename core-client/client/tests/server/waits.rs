@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::future::try_join_all;
 use iggy::prelude::*;
+use iggy_protocol::limits::MAX_IN_FLIGHT;
 use iggy_protocol::reply::message::{FetchReply, FetchSection, PartitionRoute};
 use iggy_protocol::request::message::{FetchMessages, FetchTarget, GetPartitionRoute};
 use iggy_protocol::{Command, Decode, Encode};
@@ -347,4 +348,44 @@ async fn given_a_client_that_vanishes_while_its_fetch_waits_should_not_read_for_
         );
     }
     client.shutdown().await.unwrap();
+}
+
+/// The cancel of a wait frees a place among the requests in flight, so it must get through when none is free.
+#[tokio::test]
+async fn given_a_wait_in_every_place_of_a_connection_when_one_is_given_up_should_serve_what_comes_next() {
+    let server = TestServer::builder()
+        .config("sharding.deferred_poll_max_pending_per_session", "1024")
+        .config("sharding.deferred_poll_max_wait", "10 min")
+        .start()
+        .await
+        .unwrap();
+    let client = connected(&server).await;
+    let (stream, topic) = with_topic(&client, 1).await;
+    let waits: Vec<_> = (0..MAX_IN_FLIGHT)
+        .map(|_| {
+            let (client, stream, topic) = (client.clone(), stream.clone(), topic.clone());
+            tokio::spawn(async move {
+                let consumer = Consumer::new(named("reader"));
+                let start = PollingStrategy::first();
+                let options = PollOptions::wait(IggyDuration::from_secs(600));
+                client
+                    .poll_messages(&stream, &topic, 0, &consumer, start, options)
+                    .await
+            })
+        })
+        .collect();
+    let places = MAX_IN_FLIGHT as u64;
+    server
+        .until_metric("waiting_reads", |waiting| waiting == places)
+        .await
+        .unwrap();
+    let connections = server.metric("connections_accepted_total").await.unwrap();
+    waits[0].abort();
+    tokio::time::timeout(DEADLINE, client.ping())
+        .await
+        .expect("an answer")
+        .unwrap();
+    let now = server.metric("connections_accepted_total").await.unwrap();
+    assert!(now <= connections, "the client gave its connection up to be heard");
+    waits.iter().for_each(tokio::task::JoinHandle::abort);
 }

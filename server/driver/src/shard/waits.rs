@@ -46,6 +46,11 @@ impl SessionWaits {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits of all sessions.
+    pub fn total(&self) -> usize {
+        self.counts().values().sum()
+    }
+
     /// Counts one more, unless the session has `max`.
     fn enter(&self, member: Member, max: usize) -> bool {
         let mut counts = self.counts();

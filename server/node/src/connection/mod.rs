@@ -17,7 +17,9 @@ use crate::shard::ShardMessage;
 use bytes::Bytes;
 use frames::{FrameError, FrameReader};
 use iggy_metadata::SessionKey;
+use iggy_protocol::command::Command;
 use iggy_protocol::header::{EvictionHeader, EvictionReason, RequestHeader};
+use iggy_protocol::operation::Operation;
 use outgoing::{IN_FLIGHT_MAX, Outgoing, Outlet, Queued, ReplySender};
 use sink::Sink;
 use std::cell::{Cell, RefCell};
@@ -35,6 +37,9 @@ const QUEUED_BYTES_MAX: usize = 16 << 20;
 /// Largest frame of a peer that never signed in: logins and binds with room to spare. Whoever has shown no password must
 /// not fill the memory with halves of large frames.
 const STRANGER_FRAME_MAX: u32 = 64 << 10;
+
+/// Cancels of one connection whose refusals may be unread. A cancel that is taken is not answered.
+const CANCELS_MAX: usize = 8;
 
 /// Who a connection acts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,8 +132,8 @@ where
 {
     let close = CancellationToken::new();
     let client_id = node.connections.open(address, close.clone());
-    // One place for each request, and some for evictions.
-    let (frames, outgoing) = mpsc::channel(IN_FLIGHT_MAX + 8);
+    // One place for each request and each cancel, and some for evictions.
+    let (frames, outgoing) = mpsc::channel(IN_FLIGHT_MAX + CANCELS_MAX + 8);
     let queued = Arc::new(Queued::new(Arc::clone(&node.unread)));
     let (source, stream) = tokio::io::split(stream);
     let sink = Arc::new(Mutex::new(Sink::new(stream)));
@@ -194,15 +199,26 @@ async fn read<R: AsyncRead>(connection: &Rc<Connection>, source: R) -> Result<()
         }
     };
     let in_flight = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
+    // A cancel frees a place, so it must not wait for one. It keeps its own for as long as a refusal of it is unread.
+    let cancels = Arc::new(Semaphore::new(CANCELS_MAX));
     while let Some(frame) = frames.next(frame_max).await? {
         connection.node.metrics.received_bytes.inc_by(frame.len() as u64);
-        connection.outlet.queued.at_most(QUEUED_BYTES_MAX).await;
-        let Ok(permit) = Arc::clone(&in_flight).acquire_owned().await else {
+        let header = *RequestHeader::view(&frame)?;
+        let places = if is_cancel(&header) {
+            &cancels
+        } else {
+            connection.outlet.queued.at_most(QUEUED_BYTES_MAX).await;
+            &in_flight
+        };
+        let Ok(permit) = Arc::clone(places).acquire_owned().await else {
             return Ok(());
         };
-        let header = *RequestHeader::view(&frame)?;
         let body: Bytes = frame.slice(iggy_protocol::limits::HEADER_SIZE..);
         dispatch(connection, header, body, permit)?;
     }
     Ok(())
+}
+
+fn is_cancel(header: &RequestHeader) -> bool {
+    header.operation() == Some(Operation::NonReplicated) && header.code.get() == Command::CancelDeferred.code()
 }

@@ -1,12 +1,14 @@
 //! Consumers and members of consumer groups.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::Duration;
 
 use cucumber::{given, then, when};
 use iggy::prelude::*;
+use iggy_testkit::MemberProcess;
 
-use crate::world::{BddWorld, DEADLINE};
+use crate::world::{BddWorld, DEADLINE, Node};
 
 /// What a scenario calls "the consumer".
 const THE_CONSUMER: &str = "the consumer";
@@ -258,6 +260,19 @@ async fn member_signs_out(world: &mut BddWorld, name: String) {
     let signed_out = world.client_of(&name).logout_user().await;
     world.consumers.remove(&name);
     world.keep(signed_out);
+}
+
+#[given(regex = r#"^a process that is a member of the group "(.*)" of the topic "(.*)" in the stream "(.*)"$"#)]
+async fn a_member_process(world: &mut BddWorld, group: String, topic: String, stream: String) {
+    let program = Path::new(env!("CARGO_BIN_EXE_iggy-bdd-member"));
+    let address = Node::server().await.tcp_address();
+    let member = MemberProcess::start(program, address, &stream, &topic, &group).await;
+    world.member = Some(member.unwrap());
+}
+
+#[when("that process is killed")]
+async fn member_process_is_killed(world: &mut BddWorld) {
+    world.member.take().expect("a process").kill().await.unwrap();
 }
 
 #[then(regex = r#"^"(.*)" and "(.*)" together receive (\d+) messages and none twice$"#)]
