@@ -25,6 +25,13 @@ Feature: Polls that wait
     When partition 0 is polled from the first message with a wait of 50 ms
     Then the poll returns no messages
 
+  Scenario: What comes after a wait is there for the next one
+    When partition 0 is polled from the first message with a wait of 50 ms
+    Then the poll returns no messages
+    When 2 messages are sent to partition 0 in one batch
+    And partition 0 is polled from the first message with a wait of 30 s
+    Then the poll returns the messages 0 to 1
+
   Scenario: A wait lasts until the smallest number of messages is there
     Given 2 messages in partition 0
     And a poll of partition 0 is waiting for up to 30 s for at least 5 messages
