@@ -142,3 +142,77 @@ fn given_a_repaired_prepare_of_an_older_view_when_nothing_vouches_for_it_should_
     cluster.step(backup, Input::Message(message(0, 0, stray)));
     assert_eq!(cluster.replica(backup).op(), 0);
 }
+
+#[test]
+fn given_a_new_primary_that_misses_what_the_others_have_committed_and_kept_when_promoted_should_get_it_from_them() {
+    let mut cluster = Cluster::new(3);
+    cluster.write(b"a");
+    cluster.cut = vec![(0, 1)];
+    for body in [b"b", b"c", b"d"] {
+        cluster.write(body);
+    }
+    cluster.pass(60);
+    // Nothing of it is in flight any more: it is what replica 2 keeps of the committed.
+    assert_eq!((cluster.commits[2], cluster.replica(1).op()), (4, 1));
+    cluster.cut.clear();
+    cluster.packets.clear();
+    cluster.crash(0);
+    cluster.pass(3_000);
+    assert_eq!(cluster.log(1), cluster.log(2));
+    cluster.assert_agree();
+    assert_eq!(cluster.fetches.len(), 0);
+}
+
+#[test]
+fn given_a_gap_in_the_log_when_a_later_commit_is_known_should_commit_up_to_the_gap_alone() {
+    let mut cluster = Cluster::new(3);
+    cluster.dropped = vec!["repair-prepare"];
+    cluster.write(b"a");
+    cluster.cut = vec![(0, 2)];
+    cluster.propose(0, b"b").unwrap();
+    cluster.deliver();
+    cluster.cut.clear();
+    cluster.write(b"c");
+    cluster.write(b"d");
+    cluster.step(
+        2,
+        Input::Message(message(0, 0, Kind::Commit { commit: 4, last: false })),
+    );
+    assert_eq!((cluster.replica(2).op(), cluster.commits[2]), (1, 1));
+    cluster.dropped.clear();
+    cluster.pass(200);
+    assert_eq!(cluster.commits[2], 4);
+}
+
+#[test]
+fn given_a_gap_that_the_others_still_keep_when_it_is_asked_for_should_not_lead_to_a_state_transfer() {
+    let mut cluster = Cluster::new(3);
+    cluster.isolate(2);
+    for _ in 0..9 {
+        cluster.write(b"body");
+    }
+    cluster.cut.clear();
+    cluster.pass(400);
+    cluster.assert_agree();
+    assert_eq!(cluster.fetches.len(), 0);
+    assert!(cluster.sent.iter().all(|(_, _, kind)| *kind != "range-evicted"));
+}
+
+#[test]
+fn given_an_adopted_log_that_is_longer_than_what_is_asked_for_at_once_when_bodies_are_missing_should_ask_on() {
+    let config = ReplicaConfig {
+        repair_chunk: 2,
+        ..ReplicaConfig::default()
+    };
+    let mut cluster = Cluster::with(3, config);
+    cluster.isolate(2);
+    for _ in 0..7 {
+        cluster.write(b"body");
+    }
+    cluster.cut.clear();
+    cluster.dropped = vec!["prepare"];
+    cluster.crash(0);
+    cluster.pass(4_000);
+    assert_eq!(cluster.log(2), cluster.log(1));
+    assert!(cluster.count_sent(2, "request-prepares") >= 4);
+}
