@@ -55,6 +55,7 @@ mod tests {
         }
     }
 
+    /// S9.
     #[test]
     fn given_any_group_when_quorums_meet_should_share_a_replica() {
         for replicas in 1..=REPLICAS_MAX {

@@ -90,6 +90,7 @@ fn write(replicas: &mut [Replica], body: &Bytes, work: &mut Vec<(u8, Input)>, ef
     }
 }
 
+/// S17.
 #[test]
 fn given_groups_that_run_when_they_order_writes_should_allocate_one_header_for_each_and_nothing_else() {
     for members in [1, 2, 3, 5] {

@@ -64,6 +64,7 @@ fn done(replica: &mut Replica, token: IoToken, success: bool) -> Vec<Effect> {
     effects
 }
 
+/// D9.
 #[test]
 fn given_a_proposal_when_journaled_should_commit_and_never_before() {
     let mut replica = replica(4);
@@ -123,6 +124,7 @@ fn given_a_full_pipeline_when_proposing_should_refuse_and_name_the_limit() {
     appended(&propose(&mut replica, 1));
 }
 
+/// D4.
 #[test]
 fn given_a_failed_write_when_stepped_should_fence_and_commit_nothing_after() {
     let mut replica = replica(4);

@@ -60,6 +60,7 @@ proptest! {
 
     /// Whatever bit turns, nobody reads other bytes than were sent, and nothing that a later write proves goes missing
     /// in silence: the partition is refused with the file named, or a read is.
+    /// S20.
     #[test]
     fn given_any_bit_that_turned_when_restarted_should_refuse_or_serve_what_was_sent(
         file in any::<prop::sample::Index>(),
@@ -124,6 +125,7 @@ fn given_a_sealed_segment_that_is_gone_when_restarted_should_name_what_is_missin
     }
 }
 
+/// D7.
 #[test]
 fn given_indexes_that_are_damaged_when_restarted_should_be_built_again_from_their_segments() {
     let (disk, log) = written();
@@ -147,6 +149,7 @@ fn given_a_batch_longer_than_its_segment_when_read_should_be_refused_and_not_rea
     assert!(partition.try_poll(PollingStrategy::First, 10, 1 << 18).is_err());
 }
 
+/// D4.
 #[test]
 fn given_a_failed_sync_when_written_again_should_take_nothing_more_and_still_serve_reads() {
     let (disk, log) = written();
@@ -160,6 +163,7 @@ fn given_a_failed_sync_when_written_again_should_take_nothing_more_and_still_ser
     );
 }
 
+/// G1.
 #[test]
 fn given_a_fenced_partition_when_another_is_written_should_go_on() {
     let (disk, log) = written();

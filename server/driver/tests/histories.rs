@@ -32,6 +32,7 @@ fn poll(partition: &mut Partition) -> Result<usize, u32> {
     polled.map(|messages| messages.len())
 }
 
+/// S21, G3.
 #[test]
 fn given_a_request_resolved_before_a_new_history_when_it_arrives_after_it_should_be_refused_and_change_nothing() {
     let mut partition = begun_again();

@@ -17,6 +17,7 @@ fn searched(members: &Members, node: usize) -> BTreeSet<GroupId> {
     wishes.map(|(_, _, message)| message.group).collect()
 }
 
+/// G4.
 #[test]
 fn given_many_groups_when_their_primary_dies_should_search_for_few_views_at_once_and_find_all() {
     let mut members = Members::new(3, 40, 4, |_| {});
@@ -211,6 +212,7 @@ fn given_a_member_without_segments_when_a_state_is_taken_should_be_sent_everythi
     assert_eq!(rejoin(&mut members), all);
 }
 
+/// S21.
 #[test]
 fn given_batches_of_another_history_in_the_same_places_when_a_state_is_taken_should_be_sent_the_true_ones() {
     let mut members = forty();

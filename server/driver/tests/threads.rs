@@ -392,6 +392,7 @@ fn given_a_fetch_when_it_ends_while_its_shards_count_and_lose_a_partition_should
 }
 
 /// A cancel, a lost connection, a deadline, messages and a deletion race for each poll, and one of them has it.
+/// L4.
 #[test]
 fn given_polls_when_everything_that_ends_them_races_should_answer_each_exactly_once() {
     shuttle::check_random(

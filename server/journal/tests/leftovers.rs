@@ -105,6 +105,7 @@ fn interrupted(disk: &MemoryDisk, die_at: Option<u64>) -> bool {
     group.checkpoint() && group.append()
 }
 
+/// S18, D5.
 #[test]
 fn given_a_checkpoint_cut_short_anywhere_when_recovered_should_leave_one_of_each_and_lose_nothing() {
     for die_at in 0..40 {
@@ -131,6 +132,7 @@ fn given_a_checkpoint_cut_short_anywhere_when_recovered_should_leave_one_of_each
     }
 }
 
+/// D5.
 #[test]
 fn given_a_recovery_cut_short_anywhere_when_power_is_lost_should_still_find_what_the_superblock_names() {
     for die_at in 0..40 {

@@ -164,6 +164,7 @@ fn checkpoint_of(disk: &MemoryDisk, op: u64) -> Checkpoint {
     }
 }
 
+/// S20.
 #[test]
 fn given_one_damaged_superblock_when_recovered_should_use_the_other_and_refuse_without_both() {
     let disk = MemoryDisk::new();
@@ -173,6 +174,7 @@ fn given_one_damaged_superblock_when_recovered_should_use_the_other_and_refuse_w
     assert!(matches!(reopen(&disk, PERSISTED), Err(RecoverError::Superblock { .. })));
 }
 
+/// S19.
 #[test]
 fn given_another_cluster_when_recovered_should_refuse() {
     let disk = MemoryDisk::new();
@@ -189,6 +191,7 @@ fn given_another_cluster_when_recovered_should_refuse() {
     assert!(matches!(result, Err(RecoverError::Foreign { .. })));
 }
 
+/// D6.
 #[test]
 fn given_damage_before_a_proof_of_commitment_when_recovered_should_refuse_and_name_the_place() {
     let disk = MemoryDisk::new();
@@ -208,6 +211,7 @@ fn given_damage_before_a_proof_of_commitment_when_recovered_should_refuse_and_na
     }
 }
 
+/// D2.
 #[test]
 fn given_damage_in_what_only_memory_promised_when_rebooted_should_report_the_loss_under_a_new_history() {
     let disk = MemoryDisk::new();
@@ -232,6 +236,7 @@ fn given_an_unclean_stop_when_rebooted_should_report_a_possible_loss_only_if_mem
 }
 
 proptest! {
+    /// D6.
     #[test]
     fn given_a_torn_end_when_recovered_should_keep_the_whole_prefix(count in 1_u8..12, cut in 1_u64..400) {
         let disk = MemoryDisk::new();
@@ -252,6 +257,7 @@ proptest! {
         prop_assert_eq!(bodies(&recovered).pop().unwrap(), b"next".to_vec());
     }
 
+    /// S20.
     #[test]
     fn given_any_flipped_bit_when_recovered_should_never_panic_or_invent(count in 1_u8..12, at in 0_u64..4000, bit in 0_u8..8) {
         let disk = MemoryDisk::new();

@@ -44,6 +44,7 @@ fn owner_changes(world: &World) -> Vec<OwnerChange> {
     changes.flatten().collect()
 }
 
+/// C6.
 #[test]
 fn given_members_when_they_come_and_go_should_share_the_partitions_and_raise_the_generation() {
     let (mut world, a, b) = world_with_group(2);
@@ -75,6 +76,7 @@ fn given_a_member_when_joining_again_should_not_rebalance() {
     assert_eq!(sync(&world, a), before);
 }
 
+/// C6.
 #[test]
 fn given_a_moved_partition_when_rebalanced_should_carry_the_position_that_moved_it() {
     let (mut world, a, b) = world_with_group(3);
@@ -89,6 +91,7 @@ fn given_a_moved_partition_when_rebalanced_should_carry_the_position_that_moved_
     assert_eq!(group(&world).slot(0).expect("exists").owner_generation, first_op);
 }
 
+/// C6.
 #[test]
 fn given_a_session_when_it_ends_should_leave_its_groups() {
     let (mut world, a, b) = world_with_group(2);

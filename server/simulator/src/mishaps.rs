@@ -227,6 +227,7 @@ impl World {
                     .iter()
                     .map(|state| state.group.namespace)
                     .collect();
+                // G1: the others do not notice.
                 if !groups.is_empty() {
                     let place = self.mishaps.random.random_range(0..groups.len());
                     self.network.weather.dropped_namespace = Some(groups[place]);

@@ -20,6 +20,7 @@ pub const LONG: Duration = Duration::from_secs(30);
 /// A deadline that is meant to pass.
 const SHORT: Duration = Duration::from_millis(300);
 
+/// C2, C3.
 #[tokio::test]
 async fn given_a_lost_reply_when_sending_should_bind_again_and_send_the_identical_frame() {
     let mut peer = Peer::connected(LONG).await;
@@ -101,6 +102,7 @@ async fn given_an_uncertain_write_when_abandoned_should_free_its_lane() {
     peer.client.delete_stream(&id(1)).await.unwrap();
 }
 
+/// C5.
 #[tokio::test]
 async fn given_a_replaced_session_when_a_write_was_sent_should_end_unknown_and_block_nothing() {
     let mut peer = Peer::connected(LONG).await;

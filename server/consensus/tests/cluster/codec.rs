@@ -81,6 +81,7 @@ fn given_every_kind_of_message_when_encoded_and_decoded_should_be_the_same() {
     }
 }
 
+/// S13.
 #[test]
 fn given_any_flipped_bit_when_decoded_should_be_refused() {
     for message in all() {
@@ -111,6 +112,7 @@ fn given_any_cut_when_decoded_should_be_refused() {
     }
 }
 
+/// G4.
 #[test]
 fn given_heartbeats_of_many_groups_when_sent_to_one_peer_should_need_at_most_40_bytes_each() {
     let beats: Vec<Beat> = (0..1000)

@@ -15,6 +15,7 @@ fn given_a_restarted_backup_when_the_view_goes_on_should_join_it_again() {
     assert_eq!(cluster.replica(0).view(), 0);
 }
 
+/// S2.
 #[test]
 fn given_a_restarted_primary_when_it_comes_back_should_not_lead_its_old_view() {
     let mut cluster = Cluster::new(3);
@@ -43,6 +44,7 @@ fn given_a_whole_cluster_that_restarts_when_nothing_was_lost_should_go_on_under_
     assert_eq!((cluster.log(0), cluster.losses.len()), (log, 0));
 }
 
+/// S6, S8.
 #[test]
 fn given_one_replica_that_forgot_an_acknowledged_write_when_the_other_holder_dies_should_wait_and_not_drop_it() {
     let mut cluster = Cluster::new(3);
@@ -61,6 +63,7 @@ fn given_one_replica_that_forgot_an_acknowledged_write_when_the_other_holder_die
     assert_eq!(cluster.log(2).len(), 1);
 }
 
+/// D2.
 #[test]
 fn given_more_replicas_that_forgot_than_the_group_tolerates_when_all_are_back_should_begin_a_new_history() {
     let mut cluster = Cluster::new(3);
@@ -81,6 +84,7 @@ fn given_more_replicas_that_forgot_than_the_group_tolerates_when_all_are_back_sh
     assert!((0..3_u8).all(|index| cluster.disks[usize::from(index)].state.history == history));
 }
 
+/// S7.
 #[test]
 fn given_damage_on_as_many_replicas_as_hold_a_write_when_all_are_back_should_stall_and_say_so() {
     let mut cluster = Cluster::new(3);
@@ -102,6 +106,7 @@ fn given_damage_on_as_many_replicas_as_hold_a_write_when_all_are_back_should_sta
     assert!(!cluster.losses.is_empty());
 }
 
+/// D6.
 #[test]
 fn given_torn_ends_everywhere_when_every_member_is_back_should_go_on_without_a_loss() {
     let mut cluster = Cluster::new(3);
@@ -116,6 +121,7 @@ fn given_torn_ends_everywhere_when_every_member_is_back_should_go_on_without_a_l
     assert_eq!((cluster.losses.len(), cluster.log(0).len()), (0, 1));
 }
 
+/// S10.
 #[test]
 fn given_a_wiped_replica_when_it_joins_again_should_get_everything_and_vouch_for_nothing_before() {
     let mut cluster = Cluster::new(3);
@@ -144,6 +150,7 @@ fn given_what_was_forgotten_when_restarted_again_should_still_be_known_to_be_for
     assert_eq!(cluster.replica(2).state().ending, Ending::Volatile);
 }
 
+/// D4.
 #[test]
 fn given_a_failed_write_when_the_primary_is_fenced_should_say_that_another_must_lead_and_nothing_more() {
     let mut cluster = Cluster::new(3);
@@ -175,6 +182,7 @@ fn given_a_failed_write_when_the_primary_is_fenced_should_say_that_another_must_
     cluster.write(b"b");
 }
 
+/// D4.
 #[test]
 fn given_a_failed_write_when_a_backup_is_fenced_should_say_nothing_more() {
     let mut cluster = Cluster::new(3);
@@ -189,6 +197,7 @@ fn given_a_failed_write_when_a_backup_is_fenced_should_say_nothing_more() {
     assert_eq!(cluster.commits[0], 2);
 }
 
+/// S10.
 #[test]
 fn given_a_recovering_replica_when_no_current_answer_came_should_take_no_part() {
     let mut cluster = Cluster::with(3, ReplicaConfig::default());
@@ -247,6 +256,7 @@ fn given_a_wiped_disk_and_a_damaged_superblock_when_all_are_back_should_keep_wha
     assert!(!cluster.losses.is_empty());
 }
 
+/// S3.
 #[test]
 fn given_a_replica_that_forgot_its_newest_view_when_it_starts_should_keep_what_it_wrote_in_it() {
     let mut cluster = Cluster::new(3);

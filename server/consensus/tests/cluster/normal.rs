@@ -23,6 +23,7 @@ fn given_no_backup_when_written_should_not_commit() {
     assert_eq!(cluster.commits, [0, 0, 0]);
 }
 
+/// D10.
 #[test]
 fn given_a_backup_whose_write_is_not_done_when_asked_should_not_acknowledge() {
     let mut cluster = Cluster::new(3);
@@ -35,6 +36,7 @@ fn given_a_backup_whose_write_is_not_done_when_asked_should_not_acknowledge() {
     assert_eq!(cluster.commits[0], 1);
 }
 
+/// D10.
 #[test]
 fn given_a_primary_whose_own_write_is_late_when_backups_have_it_should_answer_only_once_it_is_done() {
     let mut cluster = Cluster::new(3);
@@ -45,6 +47,7 @@ fn given_a_primary_whose_own_write_is_late_when_backups_have_it_should_answer_on
     assert_eq!(cluster.commits[0], 1);
 }
 
+/// S11.
 #[test]
 fn given_an_acknowledgement_that_comes_twice_when_counted_should_count_once() {
     let mut cluster = Cluster::new(5);
@@ -59,6 +62,7 @@ fn given_an_acknowledgement_that_comes_twice_when_counted_should_count_once() {
     assert_eq!(cluster.commits[0], 0);
 }
 
+/// S11.
 #[test]
 fn given_an_acknowledgement_of_another_prepare_when_counted_should_be_ignored() {
     let mut cluster = Cluster::new(3);
@@ -69,6 +73,7 @@ fn given_an_acknowledgement_of_another_prepare_when_counted_should_be_ignored() 
     assert_eq!(cluster.commits[0], 0);
 }
 
+/// S11.
 #[test]
 fn given_an_acknowledgement_of_an_earlier_life_when_counted_should_be_ignored() {
     let mut cluster = Cluster::new(3);
@@ -118,6 +123,7 @@ fn given_prepares_out_of_order_when_received_should_be_journaled_in_order() {
     assert_eq!(cluster.log(1), cluster.log(0));
 }
 
+/// S17.
 #[test]
 fn given_a_full_pipeline_when_proposed_should_refuse_and_write_nothing() {
     let config = ReplicaConfig {
@@ -131,6 +137,7 @@ fn given_a_full_pipeline_when_proposed_should_refuse_and_write_nothing() {
     assert_eq!(cluster.propose(0, b"c"), Err(Refusal::PipelineFull { limit: 2 }));
 }
 
+/// S17, L3.
 #[test]
 fn given_a_backup_that_acknowledges_nothing_when_its_credit_is_used_up_should_be_sent_no_more_and_hold_up_nobody() {
     let config = ReplicaConfig {
@@ -150,12 +157,14 @@ fn given_a_backup_that_acknowledges_nothing_when_its_credit_is_used_up_should_be
     cluster.assert_agree();
 }
 
+/// G2.
 #[test]
 fn given_a_backup_when_proposed_to_should_name_the_primary() {
     let mut cluster = Cluster::new(3);
     assert_eq!(cluster.propose(2, b"a"), Err(Refusal::NotPrimary { primary: 0 }));
 }
 
+/// S16.
 #[test]
 fn given_a_wall_clock_that_goes_back_when_written_should_give_rising_timestamps() {
     let mut cluster = Cluster::new(3);

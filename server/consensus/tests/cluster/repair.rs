@@ -25,6 +25,7 @@ fn given_a_backup_that_missed_prepares_when_it_hears_of_a_commit_should_ask_for_
     assert!(cluster.count_sent(2, "request-prepares") > 0);
 }
 
+/// L3.
 #[test]
 fn given_a_gap_below_what_the_others_keep_when_asked_for_should_lead_to_a_state_transfer() {
     let mut cluster = Cluster::with(3, small());
@@ -86,6 +87,7 @@ fn given_a_new_primary_that_misses_bodies_when_its_votes_are_in_should_fetch_the
     cluster.assert_agree();
 }
 
+/// S4, S5.
 #[test]
 fn given_a_log_that_ends_below_the_known_commit_when_promoted_should_look_below_it_and_commit_without_gaps() {
     let mut cluster = Cluster::new(3);
@@ -108,6 +110,7 @@ fn given_a_log_that_ends_below_the_known_commit_when_promoted_should_look_below_
     cluster.assert_agree();
 }
 
+/// S10.
 #[test]
 fn given_a_view_that_starts_with_a_longer_log_when_adopted_should_not_acknowledge_before_all_of_it_is_here() {
     let mut cluster = Cluster::new(3);
@@ -125,6 +128,7 @@ fn given_a_view_that_starts_with_a_longer_log_when_adopted_should_not_acknowledg
     cluster.assert_agree();
 }
 
+/// S12.
 #[test]
 fn given_a_repaired_prepare_of_an_older_view_when_nothing_vouches_for_it_should_not_be_taken() {
     let mut cluster = Cluster::new(3);
@@ -163,6 +167,7 @@ fn given_a_new_primary_that_misses_what_the_others_have_committed_and_kept_when_
     assert_eq!(cluster.fetches.len(), 0);
 }
 
+/// S4.
 #[test]
 fn given_a_gap_in_the_log_when_a_later_commit_is_known_should_commit_up_to_the_gap_alone() {
     let mut cluster = Cluster::new(3);

@@ -21,6 +21,7 @@ fn resting(count: u8) -> Cluster {
     cluster
 }
 
+/// G4.
 #[test]
 fn given_a_group_in_which_nothing_happens_when_its_nodes_live_should_say_next_to_nothing_and_keep_its_view() {
     let mut cluster = resting(3);

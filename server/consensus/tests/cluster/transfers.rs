@@ -52,6 +52,7 @@ fn given_a_transfer_when_begun_should_leave_the_own_log_as_it_is() {
     cluster.assert_agree();
 }
 
+/// S8.
 #[test]
 fn given_two_members_when_the_source_of_a_transfer_loses_its_disk_should_keep_what_only_the_other_holds() {
     let mut cluster = Cluster::with(2, small());
@@ -90,6 +91,7 @@ fn given_a_state_that_differs_from_some_op_on_when_told_so_should_cut_the_log_th
     cluster.assert_agree();
 }
 
+/// S5.
 #[test]
 fn given_a_state_that_differs_where_the_log_is_committed_when_told_so_should_cut_nothing() {
     let mut cluster = behind();

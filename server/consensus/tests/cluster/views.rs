@@ -4,6 +4,7 @@ use crate::harness::{Cluster, message};
 use iggy_consensus::message::Kind;
 use iggy_consensus::{Input, Refusal, Status};
 
+/// S8, L1.
 #[test]
 fn given_a_dead_primary_when_its_silence_is_noticed_should_elect_the_next_and_keep_what_was_acknowledged() {
     let mut cluster = Cluster::new(3);
@@ -18,6 +19,7 @@ fn given_a_dead_primary_when_its_silence_is_noticed_should_elect_the_next_and_ke
     cluster.assert_agree();
 }
 
+/// L1.
 #[test]
 fn given_groups_of_all_sizes_when_the_primary_dies_should_go_on_wherever_a_quorum_is_left() {
     for count in 3..=32 {
@@ -32,6 +34,7 @@ fn given_groups_of_all_sizes_when_the_primary_dies_should_go_on_wherever_a_quoru
     }
 }
 
+/// S9.
 #[test]
 fn given_two_replicas_when_one_dies_should_stop_and_never_commit_alone() {
     let mut cluster = Cluster::new(2);
@@ -44,6 +47,7 @@ fn given_two_replicas_when_one_dies_should_stop_and_never_commit_alone() {
     cluster.assert_agree();
 }
 
+/// S8.
 #[test]
 fn given_a_write_held_by_one_backup_when_the_primary_dies_should_survive() {
     let mut cluster = Cluster::new(3);
@@ -95,6 +99,7 @@ fn given_a_replica_that_can_send_and_not_hear_when_it_asks_for_views_should_chan
     cluster.assert_agree();
 }
 
+/// L1.
 #[test]
 fn given_a_primary_that_can_send_and_not_hear_when_time_passes_should_be_replaced() {
     let mut cluster = Cluster::new(3);
@@ -114,6 +119,7 @@ fn given_one_broken_link_when_both_ends_see_a_third_should_settle_in_one_view() 
     assert_eq!(cluster.commits[usize::from(leader)], 1);
 }
 
+/// S3.
 #[test]
 fn given_a_new_view_when_its_state_is_not_written_should_not_vote_nor_speak_in_it() {
     let mut cluster = Cluster::new(3);
@@ -246,6 +252,7 @@ fn given_a_restarted_replica_when_its_search_is_put_off_should_ask_nobody() {
     cluster.assert_agree();
 }
 
+/// S13.
 #[test]
 fn given_a_message_of_an_old_primary_when_received_should_be_answered_and_not_obeyed() {
     let mut cluster = Cluster::new(3);

@@ -32,6 +32,7 @@ fn quorum(count: usize) -> Quorum {
     Quorum::of(count as u8).expect("a group")
 }
 
+/// S7.
 #[test]
 fn given_any_group_when_fewer_than_a_quorum_have_voted_should_wait() {
     for count in 1..=usize::from(REPLICAS_MAX) {
@@ -66,6 +67,7 @@ fn given_any_group_when_a_quorum_has_voted_should_start_with_the_longest_log() {
     }
 }
 
+/// S6.
 #[test]
 fn given_any_group_when_as_many_are_unsure_as_could_have_committed_should_never_drop_anything_silently() {
     for count in 2..=usize::from(REPLICAS_MAX) {
@@ -144,6 +146,7 @@ fn given_a_damaged_log_of_the_newest_view_when_older_ones_hold_what_followed_sho
     assert_eq!(judge(quorum(3), &votes, false), expected);
 }
 
+/// S7.
 #[test]
 fn given_a_commit_beyond_every_log_when_votes_are_in_should_wait_for_who_has_it() {
     let mut ahead = vote(1, 2, Ending::Blank);

@@ -112,6 +112,7 @@ fn repeat(seed: u64, policy: usize, test: &str, broken: &str) -> ! {
     );
 }
 
+/// S15, S20, D3 to D9.
 #[test]
 fn given_any_history_when_the_node_dies_again_and_again_should_keep_every_promise() {
     for seed in seeds(150) {
@@ -123,6 +124,7 @@ fn given_any_history_when_the_node_dies_again_and_again_should_keep_every_promis
     }
 }
 
+/// S18, D5.
 #[test]
 fn given_a_short_history_when_the_node_dies_at_each_step_of_its_disk_should_keep_every_promise() {
     for seed in seeds(6) {
@@ -184,6 +186,7 @@ fn metadata_lives(seed: u64) -> Result<(), Broken> {
     history.settle()
 }
 
+/// D3, C5.
 #[test]
 fn given_metadata_when_the_node_dies_again_and_again_should_hold_everything_that_was_answered() {
     for seed in seeds(25) {
