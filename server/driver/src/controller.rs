@@ -4,6 +4,7 @@
 //! after a restart.
 
 use crate::counters::PartitionCounters;
+use crate::members::Members;
 use iggy_consensus::Durability;
 use iggy_metadata::model::topic::{History, Topic};
 use iggy_metadata::{Event, GroupKey, Metadata, OwnerChange, PartitionKey, SessionKey};
@@ -19,6 +20,8 @@ pub enum Order {
     Open {
         /// Partition.
         key: PartitionKey,
+        /// Nodes that hold it; nobody else opens it.
+        members: Members,
         /// Its settings.
         settings: Settings,
         /// Its history, as the metadata knows it.
@@ -131,7 +134,7 @@ pub fn orders(
     let mut orders = Vec::new();
     for event in events {
         match event {
-            Event::PartitionCreated { key, settings, .. } => {
+            Event::PartitionCreated { key, settings, members } => {
                 let partitions = state
                     .topic_by_id(key.stream_id, key.topic_id)
                     .map_or(1, Topic::partitions_count);
@@ -142,6 +145,7 @@ pub fn orders(
                 };
                 orders.push(Order::Open {
                     key: *key,
+                    members: Members::new(members.clone()),
                     settings,
                     history,
                     created: true,
@@ -218,6 +222,7 @@ pub fn orders_at_start(
         let settings = settings_of(&topic.settings, key.partition_id, topic.partitions_count());
         orders.push(Order::Open {
             key,
+            members: Members::new(partition.members.clone()),
             settings,
             history: partition.history,
             created: false,

@@ -8,6 +8,7 @@
 //! and then replaces the old generation. Any failed write or sync fences the group.
 
 use crate::heard::NodesHeard;
+use crate::members::Members;
 use bytes::Bytes;
 use iggy_consensus::message::Message;
 use iggy_consensus::{
@@ -243,10 +244,10 @@ impl GroupLog {
     }
 
     /// Tells the replica when the nodes of its members were heard.
-    pub fn vouch(&mut self, heard: &NodesHeard) {
-        for member in 0..self.replica.state().replica_count {
-            if let Some((incarnation, at)) = heard.last(member) {
-                self.replica.vouch(member, incarnation, at);
+    pub fn vouch(&mut self, members: &Members, heard: &NodesHeard) {
+        for (index, node) in (0..).zip(members.nodes()) {
+            if let Some((incarnation, at)) = heard.last(*node) {
+                self.replica.vouch(index, incarnation, at);
             }
         }
     }

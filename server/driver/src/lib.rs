@@ -11,6 +11,7 @@ pub mod controller;
 pub mod counters;
 pub mod group_log;
 pub mod heard;
+pub mod members;
 pub mod metadata_group;
 pub mod partition_group;
 pub mod request;
@@ -19,4 +20,5 @@ pub mod tally;
 
 pub use controller::Order;
 pub use heard::NodesHeard;
+pub use members::Members;
 pub use shard::{Output, PartitionEvent, Shard, ShardConfig};

@@ -2,6 +2,7 @@
 
 use crate::group_log::{GroupLog, Host, LogEvent, Placed};
 use crate::heard::NodesHeard;
+use crate::members::Members;
 use bytes::Bytes;
 use iggy_consensus::message::{Kind, Message, StateManifest};
 use iggy_consensus::{
@@ -423,7 +424,7 @@ impl MetadataGroup {
 
     /// Takes the life of the other nodes for that of its members, where the group rests.
     pub fn vouch(&mut self, heard: &NodesHeard) {
-        self.log.vouch(heard);
+        self.log.vouch(&Members::all(self.config.replica_count), heard);
     }
 
     /// The replica.

@@ -11,6 +11,7 @@ pub use waits::{SessionWaits, Watch, WatchTarget};
 
 use crate::controller::Order;
 use crate::heard::NodesHeard;
+use crate::members::Members;
 use crate::metadata_group::{MetadataConfig, MetadataError, MetadataGroup, MetadataNotice};
 use crate::partition_group::{Notice, PartitionConfig, PartitionGroup, directory};
 use crate::request::{Origin, PartitionRequest, Reply, Ticket};
@@ -115,7 +116,7 @@ pub struct Shard<S> {
     partitions: BTreeMap<u32, PartitionGroup>,
     slots: BTreeMap<PartitionKey, u32>,
     groups: BTreeMap<GroupId, u32>,
-    /// Partitions that could not be opened.
+    /// Partitions that are not here: they could not be opened, or other nodes hold them.
     refused: BTreeMap<PartitionKey, ErrorCode>,
     next_slot: u32,
     waits: Waits,
@@ -288,11 +289,12 @@ impl<S: Storage> Shard<S> {
         match order {
             Order::Open {
                 key,
+                members,
                 settings,
                 history,
                 created,
                 counters,
-            } => self.open(key, settings, history, created, counters, image),
+            } => self.open(key, members, settings, history, created, counters, image),
             Order::Delete { key } => self.delete(&key),
             Order::BeginHistory { key, history } => {
                 if let Some(group) = self.group_mut(&key) {
@@ -328,6 +330,7 @@ impl<S: Storage> Shard<S> {
     fn open(
         &mut self,
         key: PartitionKey,
+        members: Members,
         settings: iggy_partition::Settings,
         history: History,
         created: bool,
@@ -337,12 +340,19 @@ impl<S: Storage> Shard<S> {
         if self.slots.contains_key(&key) {
             return;
         }
+        let config = self.config.partition;
+        let Some(index) = members.index_of(config.replica) else {
+            // Whoever asks here is sent on.
+            self.refused.insert(key, ErrorCode::NotPrimary);
+            return;
+        };
         self.next_slot += 1;
         let slot = self.next_slot;
-        let config = self.config.partition;
         let opened = PartitionGroup::open(
             key,
             slot,
+            members,
+            index,
             settings,
             history,
             created,
@@ -371,7 +381,9 @@ impl<S: Storage> Shard<S> {
     }
 
     fn delete(&mut self, key: &PartitionKey) {
-        self.refused.remove(key);
+        if self.refused.remove(key) == Some(ErrorCode::NotPrimary) {
+            return;
+        }
         let mut job = Job::new();
         let mut lane = LaneId(SHARD_SLOT << 8);
         if let Some(slot) = self.slots.remove(key)

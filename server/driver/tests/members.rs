@@ -3,7 +3,7 @@
 #[path = "support/members.rs"]
 mod members;
 
-use iggy_consensus::GroupId;
+use iggy_consensus::{GroupId, Input};
 use iggy_storage::image::Image;
 use members::Members;
 use std::collections::BTreeSet;
@@ -223,4 +223,65 @@ fn given_batches_of_another_history_in_the_same_places_when_a_state_is_taken_sho
     members.overwrite(2, path, bytes.into());
     let batch = members.batch_length(0, 0) as usize;
     assert_eq!(rejoin(&mut members), 8 * batch);
+}
+
+/// Whether a node hosts a partition, and whether it leads it.
+fn role(members: &Members, node: usize, partition: u32) -> Option<bool> {
+    let shard = members.shards[node].as_ref()?;
+    let group = shard
+        .partitions()
+        .find(|group| group.key() == members::key(partition))?;
+    Some(group.leads())
+}
+
+#[test]
+fn given_members_in_any_order_when_started_should_be_led_by_the_first_and_held_by_nobody_else() {
+    let mut members = Members::placed(4, vec![vec![2, 0, 3], vec![3, 1], vec![1]], 64, |_| {});
+    members.pass(1_000_000);
+    let roles = |partition| [0, 1, 2, 3].map(|node| role(&members, node, partition));
+    assert_eq!(roles(0), [Some(false), None, Some(true), Some(false)]);
+    assert_eq!(roles(1), [None, Some(false), None, Some(true)]);
+    assert_eq!(roles(2), [None, Some(true), None, None]);
+    for (node, partition, is_taken) in [(2, 0, true), (0, 0, false), (1, 0, false), (3, 1, true), (1, 2, true)] {
+        let ticket = members.send(node, partition, 50);
+        members.pass(500_000);
+        assert_eq!(
+            members.answers.pop(),
+            Some((ticket, is_taken)),
+            "partition {partition} at node {node}"
+        );
+    }
+    assert!(
+        members
+            .said
+            .iter()
+            .all(|(from, _, message)| *from == usize::from(message.from))
+    );
+}
+
+#[test]
+fn given_members_in_any_order_when_the_leader_hands_over_should_let_the_named_node_lead() {
+    let mut members = Members::placed(4, vec![vec![2, 0, 3]], 64, |_| {});
+    members.pass(1_000_000);
+    let (now, key) = (members.now, members::key(0));
+    for (node, leader) in [(1, 2), (3, 3)] {
+        if let Some(shard) = &mut members.shards[2] {
+            shard.instruct(now, Some(&key), Input::HandOver { to: node });
+        }
+        members.pass(3_000_000);
+        assert_eq!(role(&members, leader, 0), Some(true), "asked for node {node}");
+    }
+}
+
+#[test]
+fn given_the_only_member_when_its_disk_is_lost_should_begin_a_new_history() {
+    let mut members = Members::placed(2, vec![vec![1]], 64, |_| {});
+    members.pass(1_000_000);
+    members.crash(1);
+    members.disks[1] = iggy_storage::memory::MemoryDisk::new();
+    members.start(1, false);
+    members.pass(1_000_000);
+    let shard = members.shards[1].as_ref().expect("it was started");
+    let losses: Vec<_> = shard.partitions().map(|group| group.unknown_losses()).collect();
+    assert_eq!(losses, [Some(1)]);
 }

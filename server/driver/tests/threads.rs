@@ -157,6 +157,7 @@ fn run_shard(partition: u32, inbox: &Inbox, answers: &Answers) {
     };
     let open = Order::Open {
         key: key(partition),
+        members: iggy_driver::Members::all(1),
         settings: Settings {
             partition_id: partition,
             segment_size: 1 << 20,

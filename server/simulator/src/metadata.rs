@@ -66,7 +66,10 @@ impl Desk {
         for (index, durability) in plan.topics.iter().enumerate() {
             let wanted = topic_name(index);
             if !stream.topics.values().any(|topic| topic.name == name(&wanted)) {
-                return Some((create_topic(plan, stream_ref, &wanted, *durability), None));
+                return Some((
+                    create_topic(&plan.placement[index], stream_ref, &wanted, *durability),
+                    None,
+                ));
             }
         }
         self.losses.retain(|key, losses| {
@@ -122,7 +125,12 @@ fn create_stream(wanted: &str) -> Change {
     }
 }
 
-fn create_topic(plan: &Plan, stream: StreamRef, wanted: &str, durability: (Durability, Durability)) -> Change {
+fn create_topic(
+    placement: &[Vec<u8>],
+    stream: StreamRef,
+    wanted: &str,
+    durability: (Durability, Durability),
+) -> Change {
     let mut explicit = Options::new();
     let text = |durability| {
         let text = match durability {
@@ -133,12 +141,11 @@ fn create_topic(plan: &Plan, stream: StreamRef, wanted: &str, durability: (Durab
     };
     explicit.insert(name("durability"), text(durability.0));
     explicit.insert(name("consumer_offset_durability"), text(durability.1));
-    let members: Vec<u8> = (0..plan.members).collect();
     Change::CreateTopic {
         stream,
         name: name(wanted),
         explicit,
         defaults: Options::new(),
-        placement: vec![members; plan.partitions as usize],
+        placement: placement.to_vec(),
     }
 }

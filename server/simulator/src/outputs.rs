@@ -82,8 +82,8 @@ impl World {
                 self.trace
                     .event(self.now, Some(index), "lost", format_args!("{key:?} {loss:?}"));
                 // A crash before the loss is on disk may find a larger one at the next start, under the same history.
-                if self.plan.members == 1
-                    && let Some(group) = self.nodes[usize::from(index)].partition(&key)
+                if let Some(group) = self.nodes[usize::from(index)].partition(&key)
+                    && group.members().count() == 1
                 {
                     self.checker.history_lost(group.replica());
                 }

@@ -1,5 +1,6 @@
 //! What a run is like, drawn from its seed.
 
+use iggy_consensus::quorum::Quorum;
 use iggy_consensus::{Durability, Timing};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -86,10 +87,12 @@ pub struct Plan {
     pub seed: u64,
     /// Its mode.
     pub mode: Mode,
-    /// Nodes, which are the members of every group.
+    /// Nodes, which are the members of the metadata group.
     pub members: u8,
     /// Durabilities of messages and offsets, by topic.
     pub topics: Vec<(Durability, Durability)>,
+    /// Nodes that hold a partition, in member order, by topic and partition.
+    pub placement: Vec<Vec<Vec<u8>>>,
     /// Partitions of each topic.
     pub partitions: u32,
     /// Clients.
@@ -151,7 +154,7 @@ impl Plan {
                 Durability::Replicated
             }
         };
-        let topics = (0..random.random_range(1..=3))
+        let topics: Vec<(Durability, Durability)> = (0..random.random_range(1..=3))
             .map(|_| (durability(&mut random), durability(&mut random)))
             .collect();
         // Each run has its own mix: some have none of a kind of fault, some a lot.
@@ -186,12 +189,18 @@ impl Plan {
             liars.remove(place);
         }
         let scale = random.random_range(1..=3);
+        let partitions = random.random_range(1..=2);
+        let placement = placement(seed, members, topics.len(), partitions);
+        let groups = placement.iter().flatten().map(|nodes| nodes.len() as u8);
+        let least = groups.filter_map(Quorum::of).map(|quorum| quorum.replication).min();
+        liars.truncate(usize::from(least.unwrap_or(1) - 1));
         Self {
             seed,
             mode,
             members,
             topics,
-            partitions: random.random_range(1..=2),
+            placement,
+            partitions,
             clients: random.random_range(2..=5),
             chaos: random.random_range(2_000_000..6_000_000),
             heal: 60_000_000,
@@ -230,15 +239,26 @@ impl Plan {
         quorum.map_or(1, |quorum| usize::from(quorum.replication))
     }
 
+    /// Nodes that every group can do without.
+    pub fn spare(&self) -> u8 {
+        let groups = self.placement.iter().flatten().map(|nodes| nodes.len() as u8);
+        let spare = |members: u8| {
+            let quorum = Quorum::of(members)?;
+            Some(members - quorum.replication.max(quorum.view_change))
+        };
+        groups.chain([self.members]).filter_map(spare).min().unwrap_or(0)
+    }
+
     /// The plan as one line.
     pub fn describe(&self) -> String {
         format!(
-            "seed {} mode {} members {} topics {:?} x{} clients {} pipeline {} retain {} wal {} segment {} liars {:?}",
+            "seed {} mode {} members {} topics {:?} x{} on {:?} clients {} pipeline {} retain {} wal {} segment {} liars {:?}",
             self.seed,
             self.mode.name(),
             self.members,
             self.topics,
             self.partitions,
+            self.placement,
             self.clients,
             self.pipeline_max,
             self.retain_bytes,
@@ -247,4 +267,23 @@ impl Plan {
             self.liars
         )
     }
+}
+
+/// Chooses members for each partition, in any order: all nodes for some topics, and fewer for others.
+fn placement(seed: u64, members: u8, topics: usize, partitions: u32) -> Vec<Vec<Vec<u8>>> {
+    let mut random = stream(seed, "placement");
+    let topic = |_| {
+        let factor = if random.random_ratio(3, 5) {
+            members
+        } else {
+            random.random_range(1..=members)
+        };
+        let partition = |_| {
+            let mut nodes: Vec<u8> = (0..members).collect();
+            let chosen = (0..factor).map(|_| nodes.swap_remove(random.random_range(0..nodes.len())));
+            chosen.collect()
+        };
+        (0..partitions).map(partition).collect()
+    };
+    (0..topics).map(topic).collect()
 }

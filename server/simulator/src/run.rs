@@ -120,10 +120,8 @@ fn dead(plan: &Plan) -> Vec<u8> {
         return Vec::new();
     }
     let mut random = stream(plan.seed, "core");
-    let quorum = iggy_consensus::quorum::Quorum::of(plan.members).expect("a group");
-    let needed = quorum.replication.max(quorum.view_change);
     let mut dead: Vec<u8> = (0..plan.members).collect();
-    let count = random.random_range(0..=plan.members - needed);
+    let count = random.random_range(0..=plan.spare());
     while dead.len() > usize::from(count) {
         let place = random.random_range(0..dead.len());
         dead.remove(place);
@@ -178,8 +176,12 @@ fn why_not(world: &World) -> String {
     }
     for key in keys {
         let groups: Vec<&PartitionGroup> = alive(world).filter_map(|node| node.partition(&key)).collect();
-        if groups.len() != alive(world).count() {
-            return format!("{key:?} is not open everywhere");
+        let members = state.partition_by_key(&key).map(|(_, partition)| &partition.members);
+        let wanted = alive(world).filter(|node| members.is_some_and(|members| members.contains(&node.index)));
+        let wanted: Vec<u8> = wanted.map(|node| node.index).collect();
+        let found = alive(world).filter(|node| node.partition(&key).is_some());
+        if !found.map(|node| node.index).eq(wanted.iter().copied()) {
+            return format!("{key:?} is not open at {wanted:?}, or elsewhere as well");
         }
         let Some(leader) = groups.iter().find(|group| group.leads()) else {
             let states: Vec<String> = groups
@@ -222,18 +224,21 @@ fn is_beyond_help(world: &World, dead: &[u8]) -> bool {
     if world.plan.unlimited {
         return true;
     }
-    let quorum = iggy_consensus::quorum::Quorum::of(world.plan.members).expect("a group");
-    let mut doubtful: BTreeMap<iggy_consensus::GroupId, usize> = BTreeMap::new();
+    let mut doubtful: BTreeMap<(iggy_consensus::GroupId, u8), usize> = BTreeMap::new();
     for node in alive(world) {
         for state in node.durable_states() {
-            *doubtful.entry(state.group).or_default() += usize::from(state.ending != Ending::Blank);
+            let group = (state.group, state.replica_count);
+            *doubtful.entry(group).or_default() += usize::from(state.ending != Ending::Blank);
         }
         if node.refused > 0 {
             return true;
         }
     }
-    let unsure = |count: &usize| *count > 0 && (!dead.is_empty() || *count >= usize::from(quorum.replication));
-    doubtful.values().any(unsure) || lacks_copies(world)
+    let unsure = |((_, members), count): (&(_, u8), &usize)| {
+        let quorum = iggy_consensus::quorum::Quorum::of(*members).expect("a group");
+        *count > 0 && (!dead.is_empty() || *count >= usize::from(quorum.replication))
+    };
+    doubtful.iter().any(unsure) || lacks_copies(world)
 }
 
 /// Whether a batch that somebody may still need is whole on no disk of those that live: the dead have the other copies.
@@ -276,30 +281,37 @@ fn whole_batches(disk: &MemoryDisk, key: &PartitionKey) -> Vec<(u64, u64)> {
 
 /// All replicas must have the same states and the same bytes (S14, L2).
 fn compare(world: &World) -> Result<(), String> {
-    let mut nodes = alive(world);
-    let Some(first) = nodes.next() else { return Ok(()) };
-    for node in nodes {
-        if node.metadata() != first.metadata() {
+    let Some(first) = alive(world).next() else {
+        return Ok(());
+    };
+    if let Some(node) = alive(world).find(|node| node.metadata() != first.metadata()) {
+        return Err(format!(
+            "L2: the metadata of nodes {} and {} differ",
+            first.index, node.index
+        ));
+    }
+    let keys = first
+        .metadata()
+        .into_iter()
+        .flat_map(iggy_metadata::Metadata::partitions);
+    keys.into_iter()
+        .try_for_each(|(key, ..)| compare_partition(world, &key))
+}
+
+fn compare_partition(world: &World, key: &PartitionKey) -> Result<(), String> {
+    let mut holders = alive(world).filter_map(|node| Some((node, node.partition(key)?)));
+    let Some((first, group)) = holders.next() else {
+        return Ok(());
+    };
+    for (node, other) in holders {
+        if group.state() != other.state() {
             return Err(format!(
-                "L2: the metadata of nodes {} and {} differ",
+                "S14: the states of {key:?} at nodes {} and {} differ",
                 first.index, node.index
             ));
         }
-        let groups = first.process.iter().flat_map(|process| process.shard.partitions());
-        for group in groups {
-            let key = group.key();
-            let Some(other) = node.partition(&key) else {
-                return Err(format!("L2: node {} has no {key:?}", node.index));
-            };
-            if group.state() != other.state() {
-                return Err(format!(
-                    "S14: the states of {key:?} at nodes {} and {} differ",
-                    first.index, node.index
-                ));
-            }
-            if !first.lied && !node.lied {
-                same_bytes(&first.disk, &node.disk, group)?;
-            }
+        if !first.lied && !node.lied {
+            same_bytes(&first.disk, &node.disk, group)?;
         }
     }
     Ok(())
@@ -348,32 +360,35 @@ fn check_answers(world: &mut World) -> Result<(), String> {
     if let Some((_, state)) = world.leading_metadata() {
         world.desk.check(state)?;
     }
-    let Some(node) = honest(world).next() else {
+    let Some((_, state)) = world.leading_metadata() else {
         return Ok(());
     };
-    let groups = node.process.iter().flat_map(|process| process.shard.partitions());
-    for group in groups {
-        let key = group.key();
-        let losses = node
-            .metadata()
-            .and_then(|state| state.partition_by_key(&key))
-            .map_or(0, |(_, partition)| partition.history.losses);
-        let log = read_log(&node.disk, &key, group.state().log_start)?;
-        let checked = world.oracle.check_log(key, &log, group.state().log_start, losses);
-        checked.map_err(|error| format!("{error}; node {}: {}", node.index, listing(&node.disk, &key)))?;
-        for client in 1..=world.plan.clients as u32 {
-            let stored = group.state().offsets.get(&clients::consumer(client)).copied();
-            world
-                .oracle
-                .check_offset(key, client, stored, group.state().next_offset, losses)?;
+    for (key, _, partition) in state.partitions() {
+        let holder = honest(world).find_map(|node| Some((node, node.partition(&key)?)));
+        if let Some((node, group)) = holder {
+            check_partition(world, node, group, partition.history.losses)?;
         }
-        if log.len() as u64 != group.state().messages() {
-            return Err(format!(
-                "S15: {key:?} has {} messages on disk and says {}",
-                log.len(),
-                group.state().messages()
-            ));
-        }
+    }
+    Ok(())
+}
+
+fn check_partition(world: &World, node: &Node, group: &PartitionGroup, losses: u64) -> Result<(), String> {
+    let key = group.key();
+    let log = read_log(&node.disk, &key, group.state().log_start)?;
+    let checked = world.oracle.check_log(key, &log, group.state().log_start, losses);
+    checked.map_err(|error| format!("{error}; node {}: {}", node.index, listing(&node.disk, &key)))?;
+    for client in 1..=world.plan.clients as u32 {
+        let stored = group.state().offsets.get(&clients::consumer(client)).copied();
+        world
+            .oracle
+            .check_offset(key, client, stored, group.state().next_offset, losses)?;
+    }
+    if log.len() as u64 != group.state().messages() {
+        return Err(format!(
+            "S15: {key:?} has {} messages on disk and says {}",
+            log.len(),
+            group.state().messages()
+        ));
     }
     Ok(())
 }

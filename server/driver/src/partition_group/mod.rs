@@ -2,6 +2,9 @@
 //!
 //! Writes are admitted here, ordered by the group's log and applied when they commit. A request that depends on a write
 //! still in flight waits for it: a group's request for its owner to be installed, a read that commits for its offset.
+//!
+//! This is where nodes become members: messages come in and go out with the ids of nodes, and everything inside the group
+//! has the places of [`Members`].
 
 mod commit;
 mod parked;
@@ -16,6 +19,7 @@ pub use parked::Expiry;
 use crate::counters::PartitionCounters;
 use crate::group_log::{GroupLog, LogEvent};
 use crate::heard::NodesHeard;
+use crate::members::Members;
 use crate::request::{Origin, PartitionRequest, Reply};
 use crate::tally::WatchId;
 use iggy_consensus::message::{Kind, Message};
@@ -46,9 +50,9 @@ pub struct PartitionConfig {
     pub cluster: u128,
     /// This boot of the machine.
     pub boot: BootId,
-    /// Index of this node among the members of every group.
+    /// Id of this node, which is its index in the metadata group.
     pub replica: u8,
-    /// Members of every group.
+    /// Nodes of the cluster, which are the members of the metadata group.
     pub replica_count: u8,
     /// Facts of the replicas: prepares in flight, credit, periods.
     pub consensus: ReplicaConfig,
@@ -110,7 +114,7 @@ pub enum Notice {
     Stopped,
     /// Another member is to be told something.
     Send {
-        /// Member.
+        /// Its node.
         to: u8,
         /// What.
         message: Message,
@@ -142,6 +146,7 @@ struct Waiting {
 #[derive(Debug)]
 pub struct PartitionGroup {
     key: PartitionKey,
+    members: Members,
     settings: Settings,
     history: History,
     config: PartitionConfig,
@@ -196,11 +201,13 @@ pub fn directory(key: &PartitionKey) -> String {
 }
 
 impl PartitionGroup {
-    /// Opens a partition, new or recovered.
+    /// Opens a partition, new or recovered, as the member at `index`.
     #[allow(clippy::too_many_arguments)] // What a partition is, where it lies and what it runs on: nothing repeats.
     pub fn open(
         key: PartitionKey,
         slot: u32,
+        members: Members,
+        index: u8,
         settings: Settings,
         history: History,
         created: bool,
@@ -211,10 +218,13 @@ impl PartitionGroup {
     ) -> Result<(Self, Option<Loss>), RecoverError> {
         let directory = directory(&key);
         let group = GroupId::partition(key.stream_id, key.topic_id, key.partition_id, key.incarnation);
-        let mut fresh = VsrState::new(config.cluster, group, config.replica, config.replica_count);
-        if !created && config.replica_count > 1 {
+        let mut fresh = VsrState::new(config.cluster, group, index, members.count());
+        if !created && members.count() > 1 {
             // The group exists, and what this node knew of it is gone.
             fresh.ending = Ending::Amnesia;
+        } else if !created && config.replica_count > 1 {
+            // The other nodes kept the metadata, and nobody kept the partition.
+            fresh.history = history.losses + 1;
         }
         let policy = Policy {
             boot: config.boot,
@@ -242,6 +252,7 @@ impl PartitionGroup {
             found.uncommitted.into_iter().map(writes::Pending::recovered).collect();
         let group = Self {
             key,
+            members,
             settings,
             history,
             config,
@@ -307,6 +318,11 @@ impl PartitionGroup {
     /// Its key.
     pub fn key(&self) -> PartitionKey {
         self.key
+    }
+
+    /// Nodes that hold it.
+    pub fn members(&self) -> &Members {
+        &self.members
     }
 
     /// Its replicated state.
@@ -406,19 +422,38 @@ impl PartitionGroup {
 
     /// Takes the life of the other nodes for that of its members, where the group rests.
     pub fn vouch(&mut self, heard: &NodesHeard) {
-        self.log.vouch(heard);
+        self.log.vouch(&self.members, heard);
     }
 
-    /// Takes what another member says.
-    pub fn receive(&mut self, now: Now, message: Message, storage: &mut dyn Storage) {
+    /// Takes what another node says; one that is no member has nothing to say.
+    pub fn receive(&mut self, now: Now, mut message: Message, storage: &mut dyn Storage) {
         if self.unusable || !self.opened {
             return;
         }
+        let Some(from) = self.members.index_of(message.from) else {
+            return;
+        };
+        message.from = from;
         match message.kind {
             Kind::RequestState | Kind::State(_) | Kind::RequestBatches { .. } | Kind::Batches { .. } => {
                 self.transfer_message(now, message, storage);
             }
             _ => self.step(now, Input::Message(message), storage),
+        }
+    }
+
+    /// Lets the member on a node lead, if this one does and that one is a member.
+    pub fn hand_over(&mut self, now: Now, node: u8, storage: &mut dyn Storage) {
+        if let Some(to) = self.members.index_of(node) {
+            self.step(now, Input::HandOver { to }, storage);
+        }
+    }
+
+    /// Has something sent to a member.
+    fn send(&mut self, to: u8, mut message: Message) {
+        if let Some(to) = self.members.node(to) {
+            message.from = self.config.replica;
+            self.notices.push(Notice::Send { to, message });
         }
     }
 
@@ -482,7 +517,7 @@ impl PartitionGroup {
             LogEvent::Checkpointed(op) => self.checkpointed(op, storage),
             LogEvent::BackgroundFailed(error) => self.notices.push(Notice::BackgroundFailed(error)),
             LogEvent::Finished => self.notices.push(Notice::Stopped),
-            LogEvent::Send { to, message } => self.notices.push(Notice::Send { to, message }),
+            LogEvent::Send { to, message } => self.send(to, message),
             LogEvent::Role => {
                 let replica = self.log.replica();
                 let (leads, view) = (replica.is_primary(), replica.view());
@@ -500,7 +535,7 @@ impl PartitionGroup {
 
     /// Whether requests are answered here: by the replica that leads, or the only one there is.
     pub fn leads(&self) -> bool {
-        self.config.replica_count == 1 || self.log.replica().is_primary()
+        self.members.count() == 1 || self.log.replica().is_primary()
     }
 
     /// Whether what recovery found is on disk.

@@ -103,7 +103,7 @@ impl PartitionGroup {
 
     fn say(&mut self, to: u8, kind: Kind) {
         let message = self.log.replica().message(kind);
-        self.notices.push(super::Notice::Send { to, message });
+        self.send(to, message);
     }
 
     /// Asks for whatever comes next, once it is known what of it is here.
@@ -161,8 +161,9 @@ impl PartitionGroup {
     }
 
     pub(super) fn transfer_message(&mut self, now: Now, message: Message, storage: &mut dyn Storage) {
-        let ours = message.cluster == self.config.cluster && message.group == self.log.replica().group();
-        if !ours || message.from >= self.config.replica_count || message.from == self.config.replica {
+        let own = self.log.replica().state();
+        let ours = message.cluster == own.cluster && message.group == own.group;
+        if !ours || message.from == own.replica {
             return;
         }
         match message.kind {

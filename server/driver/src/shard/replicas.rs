@@ -28,6 +28,7 @@ impl<S: Storage> Shard<S> {
     }
 
     /// Tells the replica of a partition, or with `None` of the metadata, what an operator or the balance of leaders wants.
+    /// Whoever is to lead is named by its node.
     pub fn instruct(&mut self, now: Now, key: Option<&PartitionKey>, input: Input) {
         match key {
             None => {
@@ -39,7 +40,10 @@ impl<S: Storage> Shard<S> {
             Some(key) => {
                 if let Some(slot) = self.slots.get(key).copied() {
                     if let Some(group) = self.partitions.get_mut(&slot) {
-                        group.step(now, input, &mut self.storage);
+                        match input {
+                            Input::HandOver { to } => group.hand_over(now, to, &mut self.storage),
+                            other => group.step(now, other, &mut self.storage),
+                        }
                     }
                     self.collect(slot);
                 }

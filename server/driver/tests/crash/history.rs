@@ -142,6 +142,7 @@ impl History {
         self.node = Some(Node::start(&self.disk, self.random.random(), self.boot));
         let order = Order::Open {
             key: KEY,
+            members: iggy_driver::Members::all(1),
             settings: self.settings,
             history: self.known,
             created: true,

@@ -103,6 +103,7 @@ impl Desk {
         };
         self.order(Order::Open {
             key,
+            members: iggy_driver::Members::all(1),
             settings,
             history,
             created: true,

@@ -69,12 +69,19 @@ pub struct Members {
     packets: VecDeque<(usize, Message)>,
     change: fn(&mut ShardConfig),
     searches: usize,
-    partitions: u32,
+    /// Nodes of each partition.
+    placement: Vec<iggy_driver::Members>,
 }
 
 impl Members {
     /// So many nodes with so many partitions each; `change` adapts what a shard is given.
     pub fn new(count: usize, partitions: u32, searches: usize, change: fn(&mut ShardConfig)) -> Self {
+        let placement = vec![(0..count as u8).collect(); partitions as usize];
+        Self::placed(count, placement, searches, change)
+    }
+
+    /// So many nodes, and for each partition the nodes that hold it.
+    pub fn placed(count: usize, placement: Vec<Vec<u8>>, searches: usize, change: fn(&mut ShardConfig)) -> Self {
         let mut members = Self {
             shards: (0..count).map(|_| None).collect(),
             disks: (0..count).map(|_| MemoryDisk::new()).collect(),
@@ -94,7 +101,7 @@ impl Members {
             packets: VecDeque::new(),
             change,
             searches,
-            partitions,
+            placement: placement.into_iter().map(iggy_driver::Members::new).collect(),
         };
         for index in 0..count {
             members.start(index, true);
@@ -120,10 +127,11 @@ impl Members {
         let mut shard = Shard::new(config, disk.storage(index as u64))
             .searching_at_most(self.searches)
             .hearing(Arc::clone(&self.heard[index]));
-        for partition in 0..self.partitions {
+        for (partition, nodes) in (0..).zip(&self.placement) {
             let key = key(partition);
             let open = Order::Open {
                 key,
+                members: nodes.clone(),
                 settings: settings(),
                 history: History {
                     losses: 0,

@@ -115,6 +115,7 @@ impl Partition {
     pub fn open(&mut self, key: PartitionKey, settings: Settings) {
         self.order(Order::Open {
             key,
+            members: iggy_driver::Members::all(1),
             settings,
             history: History {
                 losses: 0,

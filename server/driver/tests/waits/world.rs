@@ -160,6 +160,7 @@ impl World {
             };
             world.order(Order::Open {
                 key,
+                members: iggy_driver::Members::all(1),
                 settings,
                 history,
                 created: true,
