@@ -46,6 +46,7 @@ clang_headers() { compgen -G "$(libclang_folder)/clang/*/include/stddef.h"; }
 # The version of PHP that an extension is built for, as 8.2
 php_version() { php -n -r 'echo PHP_MAJOR_VERSION, ".", PHP_MINOR_VERSION;'; }
 
-# Everything of the workspace. The PHP extension is a feature, so that a plain build of it all needs no PHP.
-everything=(--workspace --features iggy-php/extension)
+# Everything of the workspace. The PHP extension is a feature, so that a plain build of it all needs no PHP; so is what
+# writes the Swift side of the Swift library.
+everything=(--workspace --features iggy-php/extension,iggy-swift/bindings)
 if libclang=$(libclang_folder); then export LIBCLANG_PATH=$libclang; fi
