@@ -38,7 +38,7 @@ import Testing
     }
 
     // PyO3/pyo3-async-runtimes#40
-    @Test(arguments: ["return", "exit"])
+    @Test(.serialized, arguments: ["return", "exit"])
     func given_calls_in_flight_when_a_program_ends_should_end_well(_ how: String) async throws {
         let client = try await Node.shared.client()
         if try await client.getStream(streamID: "left") == nil {
