@@ -78,6 +78,10 @@ export interface SendOptions extends Call {
 /** Sends messages to one topic. */
 export class Producer {
   private constructor();
+  /** Where it sends to. */
+  readonly streamId: Id;
+  /** Where it sends to. */
+  readonly topicId: Id;
   /** Creates what is missing, unless told otherwise. Must succeed before the first send. */
   init(call?: Call): Promise<void>;
   /**
@@ -150,6 +154,14 @@ export class Reader implements AsyncIterable<PolledMessages> {
 /** Reads message by message: named partitions, or those a group assigns to this member. */
 export class Consumer implements AsyncIterable<ReceivedMessage> {
   private constructor();
+  /** Its name, or that of its group. */
+  readonly name: Id;
+  /** What it reads. */
+  readonly streamId: Id;
+  /** What it reads. */
+  readonly topicId: Id;
+  /** Whether it is a member of a group. */
+  readonly isGroupMember: boolean;
   /** Joins the group, or looks the partitions up. A loop over the consumer does it when it was not done. */
   init(call?: Call): Promise<void>;
   /** The next message; `null` once the consumer was shut down, or every named partition stopped. Giving it up loses and repeats nothing. */

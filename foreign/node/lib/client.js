@@ -159,17 +159,20 @@ class Client {
   producer({ streamId, topicId, partitioner, onError, ...settings }) {
     const text = json(members('settings of a producer', settings, options.PRODUCER));
     const [choose, hear] = [chooser(partitioner), hearer(onError)];
-    return new Producer(now(() => this.#native.producer(streamId, topicId, text, choose, hear)));
+    const native = now(() => this.#native.producer(streamId, topicId, text, choose, hear));
+    return new Producer(native, { streamId, topicId });
   }
 
   consumer({ name, streamId, topicId, ...settings }) {
     const text = json(members('settings of a consumer', settings, options.OWN_CONSUMER));
-    return new Consumer(now(() => this.#native.consumer(name, streamId, topicId, false, text)));
+    const native = now(() => this.#native.consumer(name, streamId, topicId, false, text));
+    return new Consumer(native, { name, streamId, topicId, isGroupMember: false });
   }
 
   consumerGroup({ name, streamId, topicId, ...settings }) {
     const text = json(members('settings of a consumer group', settings, options.GROUP_CONSUMER));
-    return new Consumer(now(() => this.#native.consumer(name, streamId, topicId, true, text)));
+    const native = now(() => this.#native.consumer(name, streamId, topicId, true, text));
+    return new Consumer(native, { name, streamId, topicId, isGroupMember: true });
   }
 
   async #reader({ streamId, topicId, consumer, signal, ...settings }) {

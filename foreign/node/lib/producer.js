@@ -9,8 +9,19 @@ const { outgoing } = require('./message.js');
 class Producer {
   #native;
 
-  constructor(native) {
+  #target;
+
+  constructor(native, target) {
     this.#native = native;
+    this.#target = target;
+  }
+
+  get streamId() {
+    return this.#target.streamId;
+  }
+
+  get topicId() {
+    return this.#target.topicId;
   }
 
   async init({ signal } = {}) {

@@ -132,9 +132,27 @@ class Reader {
 class Consumer {
   #native;
   #ready = false;
+  #source;
 
-  constructor(native) {
+  constructor(native, source) {
     this.#native = native;
+    this.#source = source;
+  }
+
+  get name() {
+    return this.#source.name;
+  }
+
+  get streamId() {
+    return this.#source.streamId;
+  }
+
+  get topicId() {
+    return this.#source.topicId;
+  }
+
+  get isGroupMember() {
+    return this.#source.isGroupMember;
   }
 
   async init({ signal } = {}) {

@@ -25,6 +25,19 @@ test('given the operations of the core when looked up should all be here', () =>
   assert.equal(Object.keys(places).length, native.operationNames().length, 'and none that the core has not');
 });
 
+test('given what reads and sends when asked should say where', async () => {
+  const client = new iggy.Client();
+  const where = { streamId: 'shop', topicId: 7 };
+  const own = client.consumer({ name: 'audit', ...where, partitions: [0] });
+  const member = client.consumerGroup({ name: 'billing', ...where });
+  const producer = client.producer(where);
+  const shown = ({ name, streamId, topicId, isGroupMember }) => ({ name, streamId, topicId, isGroupMember });
+  assert.deepEqual(shown(own), { name: 'audit', ...where, isGroupMember: false });
+  assert.deepEqual(shown(member), { name: 'billing', ...where, isGroupMember: true });
+  assert.deepEqual([producer.streamId, producer.topicId], ['shop', 7]);
+  await client.shutdown();
+});
+
 test('given the classes of failures when looked up should each have its error', () => {
   const made = errors.ALL.map((error) => error.className);
   assert.deepEqual(made, native.classNames());

@@ -52,3 +52,13 @@ def test_given_the_native_module_when_compared_with_its_stub_should_not_have_dri
     command = [sys.executable, "-m", "mypy.stubtest", "iggy._native", "--ignore-disjoint-bases"]
     checked = subprocess.run(command, cwd=HERE, capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_given_what_reads_and_sends_when_asked_should_say_where() -> None:
+    client = iggy.sync.Client("iggy://iggy:iggy@127.0.0.1:8090")
+    own = client.consumer("audit", "shop", "orders", partitions=[0])
+    member = client.consumer_group("billing", "shop", 7)
+    producer = client.producer("shop", 7)
+    assert (own.name, own.stream, own.topic, own.is_group_member) == ("audit", "shop", "orders", False)
+    assert (member.name, member.stream, member.topic, member.is_group_member) == ("billing", "shop", 7, True)
+    assert (producer.stream, producer.topic) == ("shop", 7)

@@ -505,7 +505,7 @@ class Client:
                 "without_encryption": without_encryption,
             }
         )
-        return Producer(self._native.producer(stream, topic, settings, partitioner, on_error))
+        return Producer(self._native.producer(stream, topic, settings, partitioner, on_error), stream, topic)
 
     def consumer(
         self,
@@ -605,7 +605,8 @@ class Client:
         )
 
     def _consumer(self, name: Id, stream: Id, topic: Id, is_group: bool, **settings: Any) -> Consumer:
-        return Consumer(self._native.consumer(name, stream, topic, is_group, arguments(settings)))
+        native = self._native.consumer(name, stream, topic, is_group, arguments(settings))
+        return Consumer(native, name, stream, topic, is_group)
 
     async def reader(
         self,

@@ -11,7 +11,7 @@ from iggy import _native
 from iggy._arguments import Start, start
 from iggy._native import Checkpoint, PolledMessages, ReceivedMessage
 from iggy.aio._loop import event_loop, taken
-from iggy.types import Event
+from iggy.types import Event, Id
 
 
 class Events:
@@ -103,8 +103,32 @@ class Consumer:
     that initialises and shuts it down.
     """
 
-    def __init__(self, native: _native.Consumer) -> None:
+    def __init__(self, native: _native.Consumer, name: Id, stream: Id, topic: Id, is_group: bool) -> None:
         self._native = native
+        self._name = name
+        self._stream = stream
+        self._topic = topic
+        self._is_group = is_group
+
+    @property
+    def name(self) -> Id:
+        """Its name, or that of its group."""
+        return self._name
+
+    @property
+    def stream(self) -> Id:
+        """What it reads."""
+        return self._stream
+
+    @property
+    def topic(self) -> Id:
+        """What it reads."""
+        return self._topic
+
+    @property
+    def is_group_member(self) -> bool:
+        """Whether it is a member of a group."""
+        return self._is_group
 
     async def init(self) -> None:
         """Joins the group, or looks the partitions up; creates a missing group unless told otherwise."""

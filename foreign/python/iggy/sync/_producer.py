@@ -18,8 +18,20 @@ from iggy.types import Id, SendConfirmation
 class Producer:
     """Sends messages to one topic. Made by :meth:`Client.producer`; a context manager initialises and shuts it down."""
 
-    def __init__(self, native: _native.Producer) -> None:
+    def __init__(self, native: _native.Producer, stream: Id, topic: Id) -> None:
         self._native = native
+        self._stream = stream
+        self._topic = topic
+
+    @property
+    def stream(self) -> Id:
+        """Where it sends to."""
+        return self._stream
+
+    @property
+    def topic(self) -> Id:
+        """Where it sends to."""
+        return self._topic
 
     def init(self) -> None:
         """Creates what is missing, unless told otherwise. Must succeed before the first send."""
