@@ -4,6 +4,7 @@
 mod members;
 
 use iggy_consensus::{GroupId, Input};
+use iggy_driver::partition_group::PartitionGroup;
 use iggy_storage::image::Image;
 use members::Members;
 use std::collections::BTreeSet;
@@ -282,6 +283,6 @@ fn given_the_only_member_when_its_disk_is_lost_should_begin_a_new_history() {
     members.start(1, false);
     members.pass(1_000_000);
     let shard = members.shards[1].as_ref().expect("it was started");
-    let losses: Vec<_> = shard.partitions().map(|group| group.unknown_losses()).collect();
+    let losses: Vec<_> = shard.partitions().map(PartitionGroup::unknown_losses).collect();
     assert_eq!(losses, [Some(1)]);
 }

@@ -21,6 +21,7 @@ pub mod limits;
 mod metadata;
 pub mod model;
 mod options;
+mod placement;
 mod position;
 mod queries;
 mod receipt;

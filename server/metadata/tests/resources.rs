@@ -577,7 +577,7 @@ fn given_segments_to_delete_when_the_partition_is_another_by_then_should_say_its
 }
 
 #[test]
-fn given_several_nodes_when_placing_should_spread_partitions_over_neighbours() {
+fn given_several_nodes_when_creating_should_place_by_what_each_was_given_before() {
     let mut world = World::new();
     world.settings = Settings::new(vec![0, 1, 4], 2, &Options::new()).expect("valid settings");
     let root = world.root();
@@ -588,7 +588,15 @@ fn given_several_nodes_when_placing_should_spread_partitions_over_neighbours() {
         .iter()
         .map(|partition| partition.members.clone())
         .collect();
-    assert_eq!(members, vec![vec![0, 1], vec![1, 4], vec![4, 0]]);
+    assert_eq!(members, vec![vec![0, 1], vec![4, 1], vec![1, 0]]);
+    world.settings.set_ready(&[1, 4]);
+    world.create_topic(root, "s", "u", 2).expect("created");
+    let members: Vec<_> = topic_of(&world, "s", "u")
+        .partitions
+        .iter()
+        .map(|partition| partition.members.clone())
+        .collect();
+    assert_eq!(members, vec![vec![4, 1], vec![1, 4]]);
     let too_many = options(&[("replication_factor", TypedValue::uint32(4))]);
     assert_eq!(
         world.create_topic_with(root, "s", "x", 1, too_many),

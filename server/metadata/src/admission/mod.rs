@@ -21,6 +21,7 @@ use crate::change::Change;
 use crate::limits::TOKENS_PER_USER_MAX;
 use crate::metadata::Metadata;
 use crate::options::catalog_defaults;
+use crate::placement::Place;
 use crate::position::RequestKey;
 use crate::receipt::{Receipt, Recognition};
 
@@ -31,16 +32,25 @@ pub use sessions::Credentials;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     topic_defaults: Options,
-    nodes: Vec<u8>,
+    places: Vec<Place>,
     /// Personal access tokens one user may have. Default 100.
     pub tokens_per_user: u32,
+}
+
+fn places(nodes: Vec<u8>) -> Vec<Place> {
+    let place = |node| Place {
+        node,
+        rack: None,
+        is_ready: true,
+    };
+    nodes.into_iter().map(place).collect()
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
             topic_defaults: catalog_defaults(1),
-            nodes: vec![0],
+            places: places(vec![0]),
             tokens_per_user: TOKENS_PER_USER_MAX,
         }
     }
@@ -58,23 +68,29 @@ impl Settings {
         }
         Ok(Self {
             topic_defaults: defaults,
-            nodes,
+            places: places(nodes),
             ..Self::default()
         })
     }
 
-    /// Chooses replicas for partitions: `factor` neighbours in the node list, each partition starting one further.
-    pub(crate) fn place(&self, first: u32, count: u32, factor: u32) -> Vec<Vec<u8>> {
-        let around = |start: u32| {
-            self.nodes
-                .iter()
-                .cycle()
-                .skip(start as usize % self.nodes.len().max(1))
-                .copied()
-        };
-        (first..first + count)
-            .map(|start| around(start).take(factor as usize).collect())
-            .collect()
+    /// Names the rack of each node: copies of a partition go to different racks as far as there are so many.
+    ///
+    /// All nodes have one or none has: `None` when `racks` are not as many as the nodes.
+    pub fn with_racks(mut self, racks: Vec<String>) -> Option<Self> {
+        if racks.len() != self.places.len() {
+            return None;
+        }
+        for (place, rack) in self.places.iter_mut().zip(racks) {
+            place.rack = Some(rack);
+        }
+        Some(self)
+    }
+
+    /// Says which nodes are ready to lead something new; in the beginning all are.
+    pub fn set_ready(&mut self, ready: &[u8]) {
+        for place in &mut self.places {
+            place.is_ready = ready.contains(&place.node);
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use crate::metadata::Metadata;
 use crate::model::stream::Stream;
 use crate::model::topic::Topic;
 use crate::options::StoredOptions;
+use crate::placement::place;
 
 const ENCRYPTION_KEY: &str = "encryption_key";
 
@@ -68,7 +69,7 @@ impl Metadata {
             name: request.name,
             explicit,
             defaults: settings.topic_defaults.clone(),
-            placement: settings.place(0, request.partitions_count, factor),
+            placement: place(self, &settings.places, request.partitions_count, factor),
         }))
     }
 
@@ -95,7 +96,7 @@ impl Metadata {
             .validate(request.partitions_count)
             .map_err(|error| error.code())?;
         let factor = replication_factor(settings, &topic.settings)?;
-        let placement = settings.place(topic.partitions_count(), request.partitions_count, factor);
+        let placement = place(self, &settings.places, request.partitions_count, factor);
         Ok(Admission::Ready(Change::CreatePartitions {
             topic: topic.key(stream.id),
             placement,
@@ -178,7 +179,7 @@ fn check_resizable(topic: &Topic) -> Result<(), ErrorCode> {
 /// The replicas of each partition: at least one, and no more than there are nodes.
 fn replication_factor(settings: &Settings, effective: &TopicSettings) -> Result<u32, ErrorCode> {
     let factor = effective.replication_factor.unwrap_or(1);
-    if factor == 0 || factor as usize > settings.nodes.len() {
+    if factor == 0 || factor as usize > settings.places.len() {
         return Err(ErrorCode::InvalidReplicationFactor);
     }
     Ok(factor)
