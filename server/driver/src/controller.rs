@@ -143,13 +143,15 @@ pub fn orders(
                     losses: 0,
                     incarnation: key.incarnation,
                 };
+                let members = Members::new(members.clone());
+                let counters = counters_of(*key, &members, counters);
                 orders.push(Order::Open {
                     key: *key,
-                    members: Members::new(members.clone()),
+                    members,
                     settings,
                     history,
                     created: true,
-                    counters: counters(*key),
+                    counters,
                 });
             }
             Event::HistoryBegun { key, history } => orders.push(Order::BeginHistory {
@@ -190,6 +192,19 @@ pub fn orders(
     orders
 }
 
+/// The counters of a partition. A member without others is in sync from the first: its client may look at once.
+fn counters_of(
+    key: PartitionKey,
+    members: &Members,
+    counters: &mut dyn FnMut(PartitionKey) -> Arc<PartitionCounters>,
+) -> Arc<PartitionCounters> {
+    let counters = counters(key);
+    if let [only] = members.nodes() {
+        counters.set_in_sync([*only].into_iter());
+    }
+    counters
+}
+
 fn keys_of(topic: &Topic, stream_id: u32) -> impl Iterator<Item = PartitionKey> + '_ {
     (0..topic.partitions_count()).filter_map(move |id| topic.partition_key(stream_id, id))
 }
@@ -220,13 +235,15 @@ pub fn orders_at_start(
     let mut orders = Vec::new();
     for (key, topic, partition) in state.partitions() {
         let settings = settings_of(&topic.settings, key.partition_id, topic.partitions_count());
+        let members = Members::new(partition.members.clone());
+        let counters = counters_of(key, &members, counters);
         orders.push(Order::Open {
             key,
-            members: Members::new(partition.members.clone()),
+            members,
             settings,
             history: partition.history,
             created: false,
-            counters: counters(key),
+            counters,
         });
         if partition.truncated_before > 0 {
             orders.push(Order::Truncate {

@@ -1,6 +1,6 @@
 //! What a partition tells the rest of the node about itself, without locks.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Numbers of one partition, written by its shard after each change.
 #[derive(Debug, Default)]
@@ -17,6 +17,8 @@ pub struct PartitionCounters {
     pub appended: AtomicU64,
     /// Messages sent to consumers since the process started.
     pub polled: AtomicU64,
+    /// A bit for each node that is in sync, as far as this node leads the partition.
+    in_sync: AtomicU32,
 }
 
 impl PartitionCounters {
@@ -26,6 +28,18 @@ impl PartitionCounters {
 
     pub(crate) fn count_polled(&self, messages: u32) {
         self.polled.fetch_add(messages.into(), Ordering::Relaxed);
+    }
+
+    /// Nodes in sync, ascending; empty where another node leads the partition.
+    pub fn in_sync(&self) -> Vec<u8> {
+        let nodes = self.in_sync.load(Ordering::Relaxed);
+        (0..32).filter(|node| nodes & (1 << node) != 0).collect()
+    }
+
+    pub(crate) fn set_in_sync(&self, nodes: impl Iterator<Item = u8>) {
+        let bits = nodes.filter_map(|node| 1_u32.checked_shl(node.into()));
+        self.in_sync
+            .store(bits.fold(0, |all, bit| all | bit), Ordering::Relaxed);
     }
 
     pub(crate) fn set(&self, segments: u64, current_offset: u64, size_bytes: u64, messages: u64) {

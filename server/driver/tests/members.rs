@@ -286,3 +286,21 @@ fn given_the_only_member_when_its_disk_is_lost_should_begin_a_new_history() {
     let losses: Vec<_> = shard.partitions().map(PartitionGroup::unknown_losses).collect();
     assert_eq!(losses, [Some(1)]);
 }
+
+#[test]
+fn given_a_member_that_is_cut_off_when_time_passes_should_be_in_sync_no_longer_until_it_returns() {
+    let mut members = Members::placed(4, vec![vec![2, 0, 3], vec![1]], 64, |_| {});
+    members.pass(1_000_000);
+    let in_sync = |members: &Members, partition: usize| {
+        [0, 1, 2, 3].map(|node: usize| members.counters[node][partition].in_sync())
+    };
+    assert_eq!(in_sync(&members, 0), [vec![], vec![], vec![0, 2, 3], vec![]]);
+    assert_eq!(in_sync(&members, 1), [vec![], vec![1], vec![], vec![]]);
+    members.isolate(3);
+    members.pass(10_000_000);
+    assert_eq!(in_sync(&members, 0), [vec![], vec![], vec![0, 2], vec![]]);
+    members.cut.clear();
+    members.pass(20_000_000);
+    let after = in_sync(&members, 0);
+    assert_eq!(after.concat(), [0, 2, 3], "{after:?}");
+}

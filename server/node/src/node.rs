@@ -162,11 +162,10 @@ impl CounterTable {
 impl iggy_metadata::PartitionCounters for CounterTable {
     fn of(&self, key: &PartitionKey) -> Counters {
         let partitions = self.partitions.read().unwrap_or_else(PoisonError::into_inner);
-        // One node is its own in-sync set.
         partitions
             .get(key)
             .map(|counters| Counters {
-                in_sync: vec![0],
+                in_sync: counters.in_sync(),
                 ..read(counters)
             })
             .unwrap_or_default()

@@ -392,6 +392,20 @@ impl Replica {
         }
     }
 
+    /// As primary: the members that live and lack no more of what is committed than may be in flight, this one included.
+    /// Whoever does not lead cannot tell, and names nobody.
+    pub fn in_sync(&self, now: Now) -> impl Iterator<Item = u8> + '_ {
+        let timeout = self.config.timing.heartbeat_timeout;
+        let enough = self.committed.saturating_sub(self.config.pipeline_max as u64);
+        let follows = move |peer: &Peer| {
+            peer.active && peer.acked >= enough && now.monotonic < peer.heard.saturating_add(timeout)
+        };
+        let leads = self.is_primary();
+        let members = (0..).zip(&self.peers);
+        let counts = members.filter(move |(index, peer)| leads && (*index == self.state.replica || follows(peer)));
+        counts.map(|(index, _)| index)
+    }
+
     /// What a primary does from time to time.
     pub(super) fn tick_primary(&mut self, now: Now, effects: &mut Effects) {
         let timing = self.config.timing;

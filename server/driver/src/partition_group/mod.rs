@@ -379,6 +379,14 @@ impl PartitionGroup {
         );
     }
 
+    fn publish_in_sync(&self, now: Now) {
+        let alone = (self.members.count() == 1).then_some(0);
+        let others = self.log.replica().in_sync(now).filter(|_| alone.is_none());
+        let members = alone.into_iter().chain(others);
+        self.counters
+            .set_in_sync(members.filter_map(|index| self.members.node(index)));
+    }
+
     /// Takes the end of a job of this partition.
     pub fn completed(&mut self, now: Now, completion: Completion, storage: &mut dyn Storage) {
         let mut held = writes::Held {
@@ -400,6 +408,7 @@ impl PartitionGroup {
         };
         let events = self.log.start(now, storage, &mut held);
         self.take_events(now, events, storage);
+        self.publish_in_sync(now);
     }
 
     /// Tells the replica something.
@@ -411,6 +420,7 @@ impl PartitionGroup {
         };
         let events = self.log.step(now, input, storage, &mut held);
         self.take_events(now, events, storage);
+        self.publish_in_sync(now);
         self.finish_when_quiet(storage);
     }
 

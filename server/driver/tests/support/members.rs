@@ -53,6 +53,8 @@ pub struct Members {
     pub shards: Vec<Option<Shard<MemoryStorage>>>,
     pub disks: Vec<MemoryDisk>,
     pub heard: Vec<Arc<NodesHeard>>,
+    /// Counters of the partitions of each node.
+    pub counters: Vec<Vec<Arc<iggy_driver::counters::PartitionCounters>>>,
     pub now: Now,
     /// Ways on which nothing passes, from and to.
     pub cut: Vec<(usize, usize)>,
@@ -86,6 +88,7 @@ impl Members {
             shards: (0..count).map(|_| None).collect(),
             disks: (0..count).map(|_| MemoryDisk::new()).collect(),
             heard: (0..count).map(|_| Arc::default()).collect(),
+            counters: vec![Vec::new(); count],
             now: Now {
                 monotonic: 1_000,
                 wall: 1_000_000,
@@ -127,6 +130,7 @@ impl Members {
         let mut shard = Shard::new(config, disk.storage(index as u64))
             .searching_at_most(self.searches)
             .hearing(Arc::clone(&self.heard[index]));
+        self.counters[index] = self.placement.iter().map(|_| Arc::default()).collect();
         for (partition, nodes) in (0..).zip(&self.placement) {
             let key = key(partition);
             let open = Order::Open {
@@ -138,7 +142,7 @@ impl Members {
                     incarnation: key.incarnation,
                 },
                 created,
-                counters: Arc::default(),
+                counters: Arc::clone(&self.counters[index][partition as usize]),
             };
             shard.order(self.now, open, &disk);
         }
